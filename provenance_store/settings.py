@@ -1,0 +1,196 @@
+"""The one settings object: `headwater.toml`, then environment `HEADWATER_…`, over defaults that fit a laptop.
+
+Every group is nested with two underscores in the environment: `HEADWATER_KAFKA__BOOTSTRAP_SERVERS=broker:9093`.
+Remote Kafka, Neo4j, Spark and YARN are only settings; without them the local services of `headwater up` are meant.
+"""
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from provenance_store.errors import SettingsError
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+LOOPBACK = "127.0.0.1"
+
+
+def default_home() -> Path:
+    """Where services keep data and logs: `.headwater` of the checkout, or of the user where there is no checkout."""
+    return (CHECKOUT if (CHECKOUT / "pyproject.toml").exists() else Path.home()) / ".headwater"
+
+
+class Group(BaseModel):
+    """A named group of settings; a misspelt one is an error, not a silent default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class KafkaSettings(Group):
+    """Where the broker is and how messages are sent to it."""
+
+    bootstrap_servers: str | None = None
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    sasl_username: str | None = None
+    sasl_password: SecretStr | None = None
+    ssl_cafile: Path | None = None
+    ssl_certfile: Path | None = None
+    ssl_keyfile: Path | None = None
+    partitions: int = Field(default=2, ge=1)
+    replication: int = Field(default=1, ge=1)
+    retention_hours: int = Field(default=168, ge=1)
+    compression: Literal["none", "lz4", "zstd", "gzip"] = "lz4"
+    partitioning: Literal["horizontal", "vertical", "random"] = "vertical"
+    timeout_seconds: float = Field(default=60.0, gt=0)
+
+
+class Neo4jSettings(Group):
+    """Where the lake graph is. A remote one speaks `neo4j+s://`."""
+
+    uri: str | None = None
+    user: str = "neo4j"
+    password: SecretStr | None = None
+    database: str = "neo4j"
+
+
+class SparkSettings(Group):
+    """Which Spark runs the reducer and the Spark DICs."""
+
+    master: str = "local[2]"
+    driver_memory: str = "2g"
+    conf: dict[str, str] = Field(default_factory=dict)
+
+
+class HadoopSettings(Group):
+    """Which Hadoop runs the streaming DICs: in this process tree, on `headwater up hadoop`, or on a remote YARN."""
+
+    framework: Literal["local", "yarn"] = "local"
+    conf_dir: Path | None = None
+    conf: dict[str, str] = Field(default_factory=dict)
+
+
+class ServiceSettings(Group):
+    """The local services that `headwater up` starts, all on loopback."""
+
+    kafka_port: int = Field(default=9092, ge=1, le=65535)
+    kafka_controller_port: int = Field(default=9093, ge=1, le=65535)
+    kafka_heap: str = "512m"
+    neo4j_port: int = Field(default=7687, ge=1, le=65535)
+    neo4j_heap: str = "512m"
+    hadoop_namenode_port: int = Field(default=8020, ge=1, le=65535)
+    hadoop_resourcemanager_port: int = Field(default=8032, ge=1, le=65535)
+    hadoop_history_port: int = Field(default=10020, ge=1, le=65535)
+    start_timeout_seconds: float = Field(default=120.0, gt=0)
+
+
+class Settings(BaseSettings):
+    """All that can be configured. Build it with `load_settings`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HEADWATER_", env_nested_delimiter="__", extra="forbid", frozen=True, validate_default=True
+    )
+
+    home: Path = Field(default_factory=default_home)
+    jvm: Path = Field(default_factory=lambda: default_home() / "jvm")
+    lake: Path = Field(default_factory=lambda: default_home() / "lake")
+    # Set, jobs write recordings into this folder instead of sending to Kafka.
+    recordings: Path | None = None
+    kafka: KafkaSettings = KafkaSettings()
+    neo4j: Neo4jSettings = Neo4jSettings()
+    spark: SparkSettings = SparkSettings()
+    hadoop: HadoopSettings = HadoopSettings()
+    services: ServiceSettings = ServiceSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments beat the environment, the environment beats the file."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, settings_file())
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The configured broker, or the local one."""
+        return self.kafka.bootstrap_servers or f"{LOOPBACK}:{self.services.kafka_port}"
+
+    @property
+    def neo4j_uri(self) -> str:
+        """The configured Neo4j, or the local one."""
+        return self.neo4j.uri or f"bolt://{LOOPBACK}:{self.services.neo4j_port}"
+
+    @property
+    def neo4j_password_file(self) -> Path:
+        """Where the generated password of the local Neo4j is kept, readable by its owner alone."""
+        return self.home / "secrets" / "neo4j-password"
+
+    def neo4j_password(self) -> str:
+        """The configured password, or the one generated for the local Neo4j."""
+        if self.neo4j.password is not None:
+            return self.neo4j.password.get_secret_value()
+        if self.neo4j.uri is not None:
+            raise SettingsError(
+                f"Neo4j at {self.neo4j.uri} needs a password: set HEADWATER_NEO4J__PASSWORD or [neo4j] password."
+            )
+        if not self.neo4j_password_file.exists():
+            raise SettingsError(
+                "The local Neo4j has no password yet: run `headwater up neo4j`, "
+                "or set HEADWATER_NEO4J__URI and HEADWATER_NEO4J__PASSWORD for a remote one."
+            )
+        return self.neo4j_password_file.read_text().strip()
+
+    def hmac_key(self) -> bytes:
+        """The key under which personal keys are hashed into ids; made on first use, readable by its owner alone."""
+        return bytes.fromhex(read_or_make_secret(self.home / "secrets" / "hmac-key", lambda: secrets.token_hex(32)))
+
+
+def settings_file() -> Path:
+    """`$HEADWATER_CONFIG`, else `headwater.toml` in the working directory."""
+    named = os.environ.get("HEADWATER_CONFIG")
+    if named and not Path(named).is_file():
+        raise SettingsError(f"HEADWATER_CONFIG names {named}, and there is no such file.")
+    return Path(named or "headwater.toml")
+
+
+@cache
+def load_settings() -> Settings:
+    """Read file and environment once; every mistake in them is named in one error."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        lines = [f"  {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False)]
+        raise SettingsError("These settings cannot be used:\n" + "\n".join(lines)) from None
+    except ValueError as error:  # tomllib.TOMLDecodeError, and JSON in an environment variable
+        raise SettingsError(f"The settings cannot be read: {error}") from None
+
+
+def read_or_make_secret(path: Path, make: Callable[[], str]) -> str:
+    """The secret in `path`, made on first use. Safe when two processes meet: the first to link its file wins."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        mine = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(make() + "\n")
+            with suppress(FileExistsError):
+                os.link(mine, path)
+        finally:
+            mine.unlink()
+    return path.read_text().strip()
