@@ -1,0 +1,59 @@
+"""`headwater record` and `replay`: a stream to a file, a file to a stream."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from provenance_store.settings import load_settings
+from provenance_store.transport.port import Sink, Source
+from provenance_store.transport.recording import RecordingSink, RecordingSource
+
+app = typer.Typer()
+
+
+@app.command()
+def record(
+    topic: Annotated[str, typer.Argument(help="The topic to record, from its beginning to its present end.")],
+    out: Annotated[Path, typer.Option(help="The recording to write.")],
+    run: Annotated[str | None, typer.Option(help="Only the messages of this run.")] = None,
+) -> None:
+    """Write a topic's messages to a recording, one a line."""
+    from provenance_store.transport.kafka import KafkaTransport  # kafka takes a moment to import
+
+    source = KafkaTransport(load_settings()).source(topic)
+    _copy(source, RecordingSink(out), run, f"{topic} → {out}")
+
+
+@app.command()
+def replay(
+    recording: Annotated[Path, typer.Argument(help="A recording, or a folder of them.")],
+    topic: Annotated[str, typer.Option(help="The topic to send to; it is made if it is not there.")],
+    run: Annotated[str | None, typer.Option(help="Only the messages of this run.")] = None,
+) -> None:
+    """Send a recording's messages to a topic, headers and values as they are."""
+    from provenance_store.transport.kafka import KafkaTransport
+
+    source = RecordingSource(recording)
+    _copy(source, KafkaTransport(load_settings()).sink(topic), run, f"{recording} → {topic}")
+
+
+def _copy(source: Source, sink: Sink, run: str | None, title: str) -> None:
+    console = Console(stderr=True)
+    size = 0
+    with Progress(SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True) as progress:
+        task = progress.add_task(title, total=None)
+        try:
+            for count, received in enumerate(source):
+                if run is None or received.message.headers.get("run") == run:
+                    sink.send(received.message)
+                    size += len(received.message.value)
+                if count % 1000 == 0:
+                    progress.update(task, description=f"{title}: {count:,} messages read")
+        finally:
+            source.close()
+            delivery = sink.close()
+    delivery.check()
+    console.print(f"{title}: {delivery.delivered:,} messages, {size / 1e6:,.1f} MB, all confirmed.", highlight=False)
