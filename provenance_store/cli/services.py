@@ -1,0 +1,112 @@
+"""`headwater up`, `down`, `status` and `fetch`: the local services."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from provenance_store.services import jvm, lifecycle, registry
+from provenance_store.services.service import Say, State, Status
+from provenance_store.settings import load_settings
+
+app = typer.Typer()
+
+Names = Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(registry.SERVICES)}.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="For scripts: one JSON document on standard output.")]
+
+_WIDE = 1000  # in a pipe or a file nothing is folded
+_COLOURS = {State.RUNNING: "green", State.STOPPED: "dim", State.STALE: "yellow", State.NOT_ANSWERING: "red"}
+
+
+@app.command()
+def up(names: Names = None, *, as_json: AsJson = False) -> None:
+    """Start local services and wait until they answer: Kafka and Neo4j, or those named."""
+    settings = load_settings()
+    rows = []
+    with _progress() as say:
+        for service in registry.services(settings, names or registry.DEFAULT):
+            if not names and (setting := service.configured_elsewhere):
+                say(
+                    f"{service.name} is left out: {setting} names another one (`headwater up {service.name}` starts it)"
+                )
+                continue
+            rows.append(lifecycle.up(service, say))
+    _show(rows, as_json=as_json)
+
+
+@app.command()
+def down(
+    names: Names = None,
+    *,
+    purge_data: Annotated[bool, typer.Option(help="Also remove data, logs and generated secrets.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Stop local services: all, or those named."""
+    with _progress() as say:
+        chosen = registry.services(load_settings(), names or ())
+        rows = [lifecycle.down(service, say, purge_data=purge_data) for service in reversed(chosen)]
+    _show(rows[::-1], as_json=as_json)
+
+
+@app.command()
+def status(names: Names = None, *, as_json: AsJson = False) -> None:
+    """Show what the local services are doing."""
+    rows = [lifecycle.status(service) for service in registry.services(load_settings(), names or ())]
+    if as_json:
+        _show(rows, as_json=True)
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("service", "state", "pid", "address", "since"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("data", overflow="fold")
+    for row in rows:
+        pid = "" if row.pid is None else str(row.pid)
+        table.add_row(row.name, f"[{_COLOURS[row.state]}]{row.state}[/]", pid, row.address, row.since or "", row.data)
+    console = Console(highlight=False)
+    console.print(table, width=None if console.is_terminal else _WIDE)
+
+
+@app.command()
+def fetch(
+    parts: Annotated[
+        list[str] | None, typer.Argument(help="Of kafka, neo4j, hadoop, spark.", show_default=False)
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch the JVM parts ahead of their first use: all, or those named."""
+    settings = load_settings()
+    with _progress() as say:
+        folders = {part: str(jvm.fetch(settings, part, say)) for part in parts or jvm.parts()}
+    if as_json:
+        typer.echo(json.dumps(folders))
+        return
+    for part, folder in folders.items():
+        typer.echo(f"{part:<8}{folder}")
+
+
+@contextmanager
+def _progress() -> Iterator[Say]:
+    """Progress on standard error: a spinner for people, lines for logs."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    if not console.is_terminal:
+        yield lambda text: print(text, file=sys.stderr, flush=True)
+        return
+    with console.status("") as spinner:
+        yield spinner.update
+
+
+def _show(rows: Sequence[Status], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows]))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    for row in rows:
+        pid = "" if row.pid is None else f"  pid {row.pid}"
+        console.print(f"{row.name:<8}[{_COLOURS[row.state]}]{row.state}[/]  {row.address}{pid}")
