@@ -38,9 +38,16 @@ def check_run(run: str) -> str:
     return run
 
 
-def hash_key(key: str, secret: bytes) -> str:
+def key_text(*components: str) -> str:
+    """A declared key as it stands in an id: its components encoded, with commas between."""
+    if not components:
+        raise IdError("a key needs at least one component.")
+    return ",".join(map(_quote, components))
+
+
+def hash_key(*components: str, secret: bytes) -> str:
     """The keyed hash under which a key that may be personal appears in an id."""
-    return "hmac:" + hmac.new(secret, _encode_text(key), hashlib.sha256).hexdigest()
+    return "hmac:" + hmac.new(secret, key_text(*components).encode("ascii"), hashlib.sha256).hexdigest()
 
 
 def file_prefix(dataset: str, version: str, file: str) -> str:
@@ -90,15 +97,15 @@ class RecordId:
             file_prefix(self.dataset, self.version, self.file)
         if self.position is not None and self.position < 0:
             raise IdError(f"position {self.position} is negative.")
-        if self.key is not None and not self.key:
-            raise IdError("a key needs at least one component.")
+        if self.key is not None:
+            key_text(*self.key)
         if self.hashed_key is not None and not _HASHED.fullmatch(self.hashed_key):
             raise IdError("a hashed key is 'hmac:' and 64 hexadecimal digits, as hash_key makes it.")
 
     def __str__(self) -> str:
         if self.file is not None:
             return f"{file_prefix(self.dataset, self.version, self.file)}{self.position}"
-        key = self.hashed_key or ",".join(map(_quote, self.key or ()))
+        key = self.hashed_key or key_text(*(self.key or ()))
         return f"{version_prefix(self.dataset, self.version)}#{key}"
 
     @classmethod

@@ -22,7 +22,7 @@ record_ids = st.one_of(
     st.builds(RecordId, dataset=segments, version=segments, file=files, position=positions),
     st.builds(RecordId, dataset=segments, version=segments, key=keys | st.lists(tricky, min_size=1).map(tuple)),
     st.builds(
-        lambda dataset, version, key: RecordId(dataset, version, hashed_key=hash_key(key, b"secret")),
+        lambda dataset, version, key: RecordId(dataset, version, hashed_key=hash_key(key, secret=b"secret")),
         dataset=segments,
         version=segments,
         key=st.text(st.characters(exclude_categories=["Cs"])),
@@ -61,10 +61,10 @@ def test_any_text_is_a_canonical_id_or_an_error_that_says_why(text: str) -> None
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_a_hashed_key_depends_on_key_and_secret_and_shows_neither(key: str) -> None:
-    hashed = hash_key(key, b"one secret")
-    assert hashed == hash_key(key, b"one secret")
-    assert hashed != hash_key(key, b"another secret")
-    assert hashed != hash_key(key + "x", b"one secret")
+    hashed = hash_key(key, secret=b"one secret")
+    assert hashed == hash_key(key, secret=b"one secret")
+    assert hashed != hash_key(key, secret=b"another secret")
+    assert hashed != hash_key(key + "x", secret=b"one secret")
 
 
 @pytest.mark.parametrize(
