@@ -1,0 +1,2 @@
+MATCH (run:Run {id: $run, revision: $revision})
+REMOVE run.unclean
