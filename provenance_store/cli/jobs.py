@@ -1,0 +1,90 @@
+"""`headwater generate` and `headwater run`: data to work on, and instrumented DICs outside Airflow."""
+
+import json
+import secrets
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from provenance_store.errors import InputError
+from provenance_store.lake import tweets
+from provenance_store.settings import load_settings
+
+app = typer.Typer()
+generate_app = typer.Typer(help="Make synthetic data.", no_args_is_help=True)
+app.add_typer(generate_app, name="generate")
+
+_DICS = "headwater.dics"
+
+
+@generate_app.callback()
+def generate() -> None:
+    """Make synthetic data."""
+
+
+@generate_app.command("tweets")
+def generate_tweets(
+    *,
+    count: Annotated[int, typer.Option(min=0, help="How many tweets.")],
+    seed: Annotated[int, typer.Option(help="The same seed makes the same tweets.")],
+    out: Annotated[Path | None, typer.Option(help="The lake's root; the setting `lake` where not given.")] = None,
+    version: Annotated[str | None, typer.Option(help="Name of the version; n<count>-s<seed> where not given.")] = None,
+    files: Annotated[
+        int | None, typer.Option(min=1, help="How many files; one per 250,000 tweets, at least 2.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")] = False,
+) -> None:
+    """Make a synthetic Twitter lake: datasets `tweets` and `categories`."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("tweets", total=count)
+        made = tweets.generate(
+            out or load_settings().lake,
+            count=count,
+            seed=seed,
+            version=version,
+            files=files,
+            progress=lambda done: bar.advance(task, done),
+        )
+    if as_json:
+        typer.echo(json.dumps({"version": made.reference, "path": str(made.path), "files": len(made.files())}))
+    else:
+        typer.echo(f"{made.reference}: {count:,} tweets in {len(made.files())} files in {made.path}")
+
+
+@app.command(
+    "run",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False},
+)
+def run(
+    context: typer.Context,
+    dic: Annotated[str, typer.Argument(help="The DIC, as entry points in group headwater.dics name it.")],
+) -> None:
+    """Run one instrumented DIC; all that follows its name is the DIC's own: try `headwater run DIC --help`."""
+    module = find_dic(dic).value
+    arguments = list(context.args)
+    if not any(argument in {"--help", "-h"} or argument.split("=")[0] == "--run" for argument in arguments):
+        arguments += ["--run", make_run_id(dic)]
+    done = subprocess.run([sys.executable, "-m", module, *arguments], check=False)
+    # A negative code is the signal that ended the job; shells say 128 and the signal.
+    raise typer.Exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
+
+
+def find_dic(name: str) -> EntryPoint:
+    """The module of a DIC; an unknown one is an error that names those there are."""
+    found = {entry.name: entry for entry in entry_points(group=_DICS)}
+    if name not in found:
+        raise InputError(f"There is no DIC {name!r}. There are: {', '.join(sorted(found)) or 'none'}.")
+    return found[name]
+
+
+def make_run_id(dic: str) -> str:
+    """A run id that says what and when, and that two runs begun in one second do not share."""
+    return f"{dic}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"

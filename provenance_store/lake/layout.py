@@ -1,0 +1,173 @@
+"""Where datasets lie: `<lake root>/<dataset>/<version>/<files>`.
+
+Each run writes a new version, named after the run, and overwrites nothing. A version appears only when it is whole:
+it is written to a hidden sibling, which then gets its name in one step. Its marker `_headwater.json` tells when it was
+made and from what, so that making the same version again can be told from making another under the same name.
+Names that begin with `_` or `.` are no data, here as for Hadoop and Spark.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from provenance_store.errors import InputError
+
+MARKER = "_headwater.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a dataset, which may not be there yet."""
+
+    dataset: str
+    name: str
+    path: Path
+
+    @property
+    def reference(self) -> str:
+        """How a person names it: `tweets/n1000-s1`."""
+        return f"{self.dataset}/{self.name}"
+
+    def exists(self) -> bool:
+        """Whether it is there, and so whole."""
+        return self.path.is_dir()
+
+    def files(self) -> list[Path]:
+        """Its data files in the order of their names, those of partition folders too."""
+        found = (path for path in self.path.rglob("*") if path.is_file())
+        return sorted(path for path in found if not any(map(_is_hidden, path.relative_to(self.path).parts)))
+
+    def marker(self) -> dict[str, Any]:
+        """What was told about it when it was made; nothing for a version someone put there by hand."""
+        try:
+            marker = msgspec.json.decode((self.path / MARKER).read_bytes())
+        except FileNotFoundError:
+            return {}
+        except msgspec.DecodeError as error:
+            raise InputError(f"{self.path / MARKER} cannot be read: {error}.") from None
+        return marker if isinstance(marker, dict) else {}
+
+    def sort_key(self) -> tuple[float, str]:
+        """From the oldest to the newest. A purge touches the folder's own time, so the marker's goes first."""
+        made = self.marker().get("made")
+        when = datetime.fromisoformat(made).timestamp() if isinstance(made, str) else self.path.stat().st_mtime
+        return when, self.name
+
+
+def version_of(root: Path, dataset: str, name: str) -> Version:
+    """The version of that name, whether or not it is there."""
+    return Version(_check_name(dataset, "dataset"), _check_name(name, "version"), root.absolute() / dataset / name)
+
+
+def version_path(root: Path, dataset: str, name: str) -> Path:
+    """The folder of a version."""
+    return version_of(root, dataset, name).path
+
+
+def list_datasets(root: Path) -> list[str]:
+    """The datasets that have a version."""
+    folders = sorted(root.iterdir()) if root.is_dir() else []
+    return [folder.name for folder in folders if _NAME.fullmatch(folder.name) and list_versions(root, folder.name)]
+
+
+def list_versions(root: Path, dataset: str) -> list[Version]:
+    """The versions of a dataset, the oldest first."""
+    folder = root / _check_name(dataset, "dataset")
+    names = [child.name for child in folder.iterdir() if child.is_dir()] if folder.is_dir() else []
+    found = [version_of(root, dataset, name) for name in names if _NAME.fullmatch(name)]
+    return sorted(found, key=Version.sort_key)
+
+
+def newest_version(root: Path, dataset: str) -> Version:
+    """The version made last."""
+    versions = list_versions(root, dataset)
+    if not versions:
+        raise InputError(
+            f"There is no dataset {dataset!r} in the lake {root}. {_offer('Datasets', list_datasets(root))}"
+        )
+    return versions[-1]
+
+
+def resolve(root: Path, reference: str) -> Version:
+    """The version that `dataset/version` names, or the newest one of `dataset`."""
+    dataset, slash, name = reference.partition("/")
+    if not slash:
+        return newest_version(root, dataset)
+    version = version_of(root, dataset, name)
+    if not version.exists():
+        there = [one.name for one in list_versions(root, dataset)]
+        if not there:
+            return newest_version(root, dataset)
+        raise InputError(f"Dataset {dataset!r} in {root} has no version {name!r}. {_offer('Versions', there)}")
+    return version
+
+
+@contextmanager
+def new_version(version: Version, about: Mapping[str, Any]) -> Iterator[Path]:
+    """A folder to write the version into; it becomes the version when the block ends well, and vanishes when not."""
+    refuse_existing(version)
+    unfinished = unfinished_path(version)
+    unfinished.mkdir(parents=True)
+    try:
+        yield unfinished
+        publish(unfinished, version, about)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def unfinished_path(version: Version) -> Path:
+    """A hidden sibling of the version, of which nobody else has heard."""
+    return version.path.with_name(f".{version.name}.{os.urandom(4).hex()}")
+
+
+def remove_unfinished(version: Version) -> None:
+    """Clear away what executions that died left of this version. For whoever holds the run's lock."""
+    for path in version.path.parent.glob(f".{version.name}.????????"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def publish(unfinished: Path, version: Version, about: Mapping[str, Any]) -> None:
+    """Give a folder that is whole its name as a version."""
+    marker = {**about, "made": datetime.now(UTC).isoformat()}
+    (unfinished / MARKER).write_bytes(msgspec.json.format(msgspec.json.encode(marker)) + b"\n")
+    try:
+        # The kernel refuses to rename over a folder that holds anything: of two at once, one wins.
+        unfinished.rename(version.path)
+    except OSError as error:
+        refuse_existing(version)
+        raise InputError(f"{version.path} cannot be written: {error.strerror}.") from error
+
+
+def refuse_existing(version: Version) -> None:
+    """InputError if the version is there already."""
+    if version.exists():
+        raise InputError(
+            f"Version {version.name!r} of dataset {version.dataset!r} is already in {version.path.parent.parent}, "
+            "and a finished version is never written again: choose another name for the new one."
+        )
+
+
+def _check_name(name: str, what: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} cannot name a {what}: use 1 to 128 letters, digits, '.', '_', '=' or '-', "
+            "beginning with a letter or digit. A version is referred to as dataset/version."
+        )
+    return name
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "_"))
+
+
+def _offer(what: str, names: list[str]) -> str:
+    return f"{what} there: {', '.join(names)}." if names else f"{what} there: none."

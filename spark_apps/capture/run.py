@@ -1,0 +1,119 @@
+"""The run context of a job's driver: run id, topic, and the one manifest at the end.
+
+Retry is safe by order: the engine writes to a hidden folder; when it has succeeded, receipts are gathered and the
+manifest is sent; only then does the output get its name as a version. Whatever dies on the way leaves no version, and
+executing the run again does all of it again under a higher generation, which replaces the earlier one. Once the version
+is there the run is finished: executing it again with the same inputs changes nothing and tells what was done, and with
+other inputs is refused. A failed job sends no manifest.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from provenance_store.errors import InputError, JobError, TransportError
+from provenance_store.lake import layout
+from provenance_store.model.ids import check_run
+from provenance_store.model.message import MANIFEST, Headers, Manifest, Message
+from provenance_store.services.locks import locked
+from provenance_store.settings import Settings
+from provenance_store.transport.port import Receipt
+from provenance_store.transport.wiring import open_transport, topic_of
+from spark_apps.capture.writer import Policy
+
+# The driver's own receipt: its count is the generation of the last manifest that it was about to send.
+_DRIVER = "driver"
+_LOCK_SECONDS = 3600.0
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a finished run tells; kept in its version's marker, so it can be told again."""
+
+    run: str
+    dic: str
+    topic: str
+    inputs: list[str]
+    output: str
+    generation: int
+    messages: int
+    writers: int
+    counters: dict[str, int] = {}
+    manifest_sent: bool = True
+    seconds: float = 0.0
+
+
+class Run:
+    """One execution of a DIC under a run id."""
+
+    def __init__(self, settings: Settings, *, dic: str, run: str, policy: Policy = "fail") -> None:
+        self.run = check_run(run)
+        self.dic = dic
+        self.policy: Policy = policy
+        self.topic = topic_of(dic)
+        self.folder: Path = settings.home.absolute() / "runs" / run
+        self._transport = open_transport(settings)
+
+    @contextmanager
+    def alone(self, say: Callable[[str], None]) -> Iterator[None]:
+        """Hold the run: two drivers of one run on one machine go one after the other."""
+        with locked(self.folder / "lock", timeout_seconds=_LOCK_SECONDS, say=say):
+            yield
+
+    def finished(self, output: layout.Version, inputs: Sequence[layout.Version]) -> RunResult | None:
+        """What this run did, if it is finished; InputError if the version there is of something else."""
+        if not output.exists():
+            return None
+        try:
+            done = msgspec.convert(output.marker(), RunResult)
+        except msgspec.ValidationError:
+            done = None
+        if done is None or (done.run, done.dic) != (self.run, self.dic):
+            layout.refuse_existing(output)
+        elif done.inputs != [version.reference for version in inputs]:
+            raise InputError(
+                f"Run {self.run!r} is finished and read {', '.join(done.inputs)}, not "
+                f"{', '.join(version.reference for version in inputs)}: choose another run id."
+            )
+        return done
+
+    def send_manifest(
+        self,
+        is_committed: Callable[[Receipt], bool],
+        *,
+        expected: Collection[str] = (),
+        lost: int = 0,
+        marks: Sequence[str] = (),
+    ) -> tuple[Manifest, bool]:
+        """Send the manifest over the committed attempts' receipts; whether it was sent.
+
+        Every task attempt in `expected` must have left a receipt. `lost` messages are of committed writers without one;
+        they are listed under a name that nothing was sent by, so the account misses them. Generations ascend strictly:
+        a millisecond clock, corrected by the last one.
+        """
+        manifest = Manifest(attempts={}, generation=time.time_ns() // 1_000_000, marks=list(marks))
+        try:
+            receipts = self._transport.receipts()
+            gathered = receipts.gather(self.run)
+            last = max((one.messages for one in gathered if one.attempt == _DRIVER), default=-1)
+            attempts = {one.attempt: one.messages for one in gathered if one.attempt != _DRIVER and is_committed(one)}
+            if lost:
+                attempts["unreported"] = lost
+            elif silent := set(expected) - {one.task_attempt for one in gathered}:
+                raise JobError(
+                    f"{len(silent)} attempts that the engine committed left no receipt, {min(silent)} for one, so what "
+                    f"they sent is unknown. No manifest was sent: execute run {self.run} again."
+                )
+            manifest = Manifest(attempts=attempts, generation=max(last + 1, manifest.generation), marks=manifest.marks)
+            receipts.post(Receipt(self.run, _DRIVER, manifest.generation))
+            headers = Headers(self.run, self.dic, _DRIVER, 0, function=MANIFEST, kind=MANIFEST)
+            sink = self._transport.sink(self.topic)
+            sink.send(Message.of(headers, manifest.to_bytes()))
+            sink.close().check()
+        except TransportError:
+            if self.policy == "fail":
+                raise
+            return manifest, False
+        return manifest, True

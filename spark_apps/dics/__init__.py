@@ -1,0 +1,1 @@
+"""The DICs that come with Headwater, written as a user would write them. Imports the capture SDK."""
