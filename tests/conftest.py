@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 from provenance_store.settings import load_settings
 
-pytest_plugins = ["tests.services_fixtures"]
+pytest_plugins = ["tests.services_fixtures", "tests.spark_fixtures"]
 
 settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])

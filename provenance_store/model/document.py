@@ -132,8 +132,7 @@ def _read_relation(relation: RelationName, record: Any, prefixes: Mapping[str, s
     dependency = record.get(second)
     # Only a membership may name several entities at once; elsewhere a list is not an id.
     many = relation == "hadMember" and isinstance(dependency, list)
-    ends: list[Any] = dependency if many else [dependency]
-    for one in ends:
+    for one in dependency or () if many else (dependency,):
         edges.append(Edge(relation, dependent, _expand(one, prefixes, relation, second)))
 
 

@@ -11,6 +11,7 @@ from provenance_store.errors import MessageError
 SCHEMA = "1"
 PROVENANCE = "provenance"
 MANIFEST = "manifest"
+_MAX_SEQ_DIGITS = 18  # fits a signed 64-bit column
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,8 @@ class Headers:
         if missing:
             raise MessageError(f"header {missing[0]!r} is missing or empty.")
         seq = headers.get("seq", "0")
-        if not (seq.isascii() and seq.isdigit()):
-            raise MessageError(f"header seq {seq!r} is not a whole number.")
+        if not (seq.isascii() and seq.isdigit() and len(seq) <= _MAX_SEQ_DIGITS):
+            raise MessageError(f"header seq {seq[:40]!r} is not a whole number of at most {_MAX_SEQ_DIGITS} digits.")
         return cls(
             run=headers["run"],
             dic=headers.get("dic", ""),

@@ -1,0 +1,1 @@
+"""The reducer on Spark: one local reducer a Kafka partition, then the global contraction by joins."""

@@ -1,0 +1,144 @@
+import polars as pl
+import pytest
+
+from provenance_store.model.document import RelationName, write_document
+from provenance_store.model.message import Message
+from provenance_store.reduction.contract import contract, contract_locally
+from provenance_store.reduction.decode import decode
+from provenance_store.reduction.exact import compact_graph
+
+Told = list[tuple[RelationName, str, str]]
+
+
+def execution(activity: str, used: str, generated: str) -> Told:
+    return [("used", f"run:{activity}", entity) for entity in used.split()] + [
+        ("wasGeneratedBy", entity, f"run:{activity}") for entity in generated.split()
+    ]
+
+
+def read(told: Told) -> pl.DataFrame:
+    return decode([Message({}, write_document("r", told))]).edges
+
+
+def reduced(told: Told) -> set[tuple[str, str]]:
+    (message,) = decode([Message({}, write_document("r", told))]).messages.rows(named=True)
+    graph = contract(read(told), names_records=message["lake"])
+    local = contract(contract_locally(read(told)), names_records=message["lake"])
+    assert set(graph.iter_rows()) == set(local.iter_rows())
+    return {(a.removeprefix("urn:run:r:"), b.removeprefix("urn:run:r:")) for a, b in compact_graph(graph).iter_rows()}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (execution("f", "lake:a", "lake:b"), {("lake:b", "lake:a")}),
+        (
+            execution("f", "lake:a", "run:x run:y") + execution("g", "run:x run:y lake:c", "lake:b"),
+            {("lake:b", "lake:a"), ("lake:b", "lake:c")},
+        ),
+        # A path is cut at a record in its middle.
+        (
+            execution("f", "lake:a", "lake:m") + execution("g", "lake:m", "lake:b"),
+            {("lake:m", "lake:a"), ("lake:b", "lake:m")},
+        ),
+        # A collection depends on its members, and a collection of collections on theirs.
+        (
+            [
+                ("hadMember", "run:c", "run:d"),
+                ("hadMember", "run:d", "lake:a"),
+                ("hadMember", "run:d", "lake:b"),
+                *execution("f", "run:c", "lake:o"),
+            ],
+            {("lake:o", "lake:a"), ("lake:o", "lake:b")},
+        ),
+        # Dead ends: nothing generated, and generated from nothing.
+        (execution("f", "lake:a", "run:x") + execution("g", "run:x", "") + execution("h", "", "lake:o"), set()),
+        # Cycles end; a record told to depend on itself does.
+        (
+            [
+                ("wasDerivedFrom", "lake:o", "run:x"),
+                ("wasDerivedFrom", "run:x", "run:y"),
+                ("wasDerivedFrom", "run:y", "run:x"),
+                ("wasDerivedFrom", "run:y", "lake:o"),
+                ("wasDerivedFrom", "run:y", "lake:i"),
+            ],
+            {("lake:o", "lake:o"), ("lake:o", "lake:i")},
+        ),
+        # An activity is contracted whatever its namespace.
+        (
+            [("used", "lake:job", "lake:a"), ("wasGeneratedBy", "lake:b", "lake:job")],
+            {("lake:b", "lake:a")},
+        ),
+    ],
+)
+def test_records_are_kept_and_all_else_goes(told: Told, expected: set[tuple[str, str]]) -> None:
+    assert reduced(told) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (
+            execution("f", "run:a", "run:x") + execution("g", "run:x run:b", "run:o run:p"),
+            {("run:o", "run:a"), ("run:o", "run:b"), ("run:p", "run:a"), ("run:p", "run:b")},
+        ),
+        # What was used to make nothing is no output; what was made from nothing is an input.
+        (execution("f", "run:a", "run:x") + execution("g", "run:x", ""), set()),
+        (execution("f", "", "run:a") + execution("g", "run:a", "run:o"), {("run:o", "run:a")}),
+        # Within a cycle there is neither source nor sink.
+        ([("wasDerivedFrom", "run:a", "run:b"), ("wasDerivedFrom", "run:b", "run:a")], set()),
+        (execution("f", "run:a", "run:a"), set()),
+    ],
+)
+def test_without_records_sources_and_sinks_are_kept(told: Told, expected: set[tuple[str, str]]) -> None:
+    assert reduced(told) == {(a.removeprefix("run:"), b.removeprefix("run:")) for a, b in expected}
+
+
+def test_a_record_that_was_only_read_still_decides_that_the_lake_counts() -> None:
+    told = execution("f", "lake:a", "") + execution("g", "run:a", "run:b")
+    assert reduced(told) == set()
+
+
+@pytest.mark.parametrize(
+    ("used", "generated", "after"),
+    [
+        ("lake:a", "run:x run:y run:z", 3),
+        ("lake:a lake:b", "run:x run:y", 4),
+        ("lake:a lake:b", "run:x run:y run:z", 5),
+    ],
+)
+def test_an_activity_goes_locally_only_where_that_makes_no_more_edges(used: str, generated: str, after: int) -> None:
+    local = contract_locally(read(execution("f", used, generated)))
+    assert local.height == after
+    assert ("urn:run:r:f" in {*local["dependent"], *local["dependency"]}) == (after == 5)
+
+
+def test_what_led_nowhere_is_gone_locally_unless_it_tells_structure() -> None:
+    assert contract_locally(read(execution("f", "lake:a", ""))).height == 0
+    assert contract_locally(read(execution("f", "", "lake:a"))).height == 0
+    assert contract_locally(read(execution("f", "run:a", ""))).height == 1
+
+
+def test_an_id_that_stands_for_both_an_activity_and_an_entity_stays() -> None:
+    told: Told = [
+        *execution("f", "lake:a", "lake:b"),
+        ("used", "run:g", "run:f"),
+        ("wasGeneratedBy", "lake:c", "run:g"),
+    ]
+    assert reduced(told) == {("lake:b", "lake:a"), ("lake:c", "lake:a")}
+
+
+def test_a_long_chain_and_a_wide_fan_are_followed_to_the_end() -> None:
+    chain: Told = [("wasDerivedFrom", f"run:{n}", f"run:{n + 1}") for n in range(1000)]
+    ends: Told = [("wasDerivedFrom", "lake:o", "run:0"), ("wasDerivedFrom", "run:1000", "lake:i")]
+    assert reduced(chain + ends) == {("lake:o", "lake:i")}
+
+
+def test_messages_do_not_mix_locally() -> None:
+    value = write_document("r", execution("f", "lake:a", "lake:b"))
+    other = write_document("r", execution("f", "lake:c", "lake:d"))
+    local = contract_locally(decode([Message({}, value), Message({}, other)], [1, 2]).edges)
+    assert set(local.select("message", "dependent", "dependency").iter_rows()) == {
+        (1, "urn:lake:b", "urn:lake:a"),
+        (2, "urn:lake:d", "urn:lake:c"),
+    }

@@ -1,0 +1,112 @@
+import json
+
+import pytest
+
+from provenance_store.model.document import write_document
+from provenance_store.model.message import MANIFEST, Headers, Manifest, Message
+from provenance_store.reduction.decode import decode
+from provenance_store.reduction.documents import DERIVED, GENERATED, MEMBER, USED
+
+HEADERS = Headers("r1", "hashtags", "map-0", 3)
+
+
+def document(**relations: dict[str, object]) -> bytes:
+    return json.dumps({"prefix": {"lake": "urn:lake:", "run": "urn:run:r1:"}, **relations}).encode()
+
+
+def test_every_relation_becomes_an_edge_with_expanded_ids() -> None:
+    value = write_document(
+        "r1",
+        [
+            ("used", "run:f", "lake:in#0"),
+            ("wasGeneratedBy", "lake:out#0", "run:f"),
+            ("wasDerivedFrom", "lake:out#0", "run:i"),
+            ("hadMember", "run:i", "lake:in#1"),
+        ],
+    )
+    messages, edges = decode([Message.of(HEADERS, value)], [7])
+    assert edges.rows() == [
+        (7, USED, "urn:run:r1:f", "urn:lake:in#0"),
+        (7, GENERATED, "urn:lake:out#0", "urn:run:r1:f"),
+        (7, DERIVED, "urn:lake:out#0", "urn:run:r1:i"),
+        (7, MEMBER, "urn:run:r1:i", "urn:lake:in#1"),
+    ]
+    (row,) = messages.rows(named=True)
+    assert (row["message"], row["run"], row["dic"], row["attempt"], row["seq"]) == (7, "r1", "hashtags", "map-0", 3)
+    assert (row["edges"], row["bytes"], row["lake"], row["reason"]) == (4, len(value), True, None)
+
+
+def test_other_prefixes_for_the_same_namespaces_mean_the_same() -> None:
+    other = {
+        "prefix": {"l": "urn:lake:", "rest": "urn:"},
+        "wasDerivedFrom": {"_:1": {"prov:generatedEntity": "l:a", "prov:usedEntity": "rest:lake:b"}},
+    }
+    ours = write_document("r1", [("wasDerivedFrom", "lake:a", "lake:b")])
+    assert decode([Message({}, json.dumps(other).encode())]).edges.equals(decode([Message({}, ours)]).edges)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[]", "a list"),
+        (b"null", "not an object"),
+        (b'"\\ud800"', "not JSON"),
+        (document(used=[]), "used is a list"),
+        (document(used={"_:1": {"prov:activity": 1, "prov:entity": "lake:a"}}), "a number"),
+        (document(used={"_:1": {"prov:activity": "run:f"}}), "missing"),
+        (document(used={"_:1": {"prov:activity": "run:f", "prov:entity": "nope:a"}}), "no declared prefix"),
+        (document(used={"_:1": {"prov:activity": "run:f", "prov:entity": "plain"}}), "no declared prefix"),
+        (document(wasDerivedFrom={"_:1": {"prov:generatedEntity": ["lake:a"], "prov:usedEntity": "lake:b"}}), "a list"),
+    ],
+)
+def test_poison_keeps_its_row_with_the_reason_and_harms_no_other(value: bytes, reason: str) -> None:
+    good = write_document("r1", [("wasDerivedFrom", "lake:a", "lake:b")])
+    messages, edges = decode([Message.of(HEADERS, value), Message.of(HEADERS, good)])
+    assert reason in messages["reason"][0]
+    assert messages["reason"][1] is None
+    assert messages["attempt"][0] == "map-0"
+    assert edges["message"].to_list() == [1]
+
+
+@pytest.mark.parametrize(
+    ("headers", "run", "reason"),
+    [
+        ({"run": "r1", "seq": "0"}, "r1", "'attempt' is missing"),
+        ({"run": "r1", "attempt": "a", "seq": "-1"}, "r1", "not a whole number"),
+        ({"run": "r1", "attempt": "a", "seq": "9" * 30}, "r1", "larger"),
+        ({"run": "r1", "attempt": "a", "seq": "9" * 5000}, "r1", "digits"),
+        ({"run": "r1", "attempt": "a", "seq": "0", "schema": "9"}, "r1", "schema '9'"),
+        ({"run": "r1", "attempt": "a", "seq": "0", "kind": "x"}, "r1", "kind 'x'"),
+        ({"attempt": "a", "seq": "0"}, None, "'run' is missing"),
+    ],
+)
+def test_headers_out_of_contract_are_a_reason(headers: dict[str, str], run: str | None, reason: str) -> None:
+    messages, edges = decode([Message(headers, write_document("r1", [("wasDerivedFrom", "lake:a", "lake:b")]))])
+    assert reason in messages["reason"][0]
+    assert (messages["run"][0], messages["attempt"][0], edges.height) == (run, None, 0)
+
+
+def test_a_message_without_headers_names_no_run() -> None:
+    messages = decode([Message({"someone": "else"}, b"{}")]).messages
+    assert (messages["run"][0], messages["reason"][0], messages["lake"][0]) == (None, None, False)
+
+
+def test_manifests_keep_their_bytes_and_bad_ones_the_reason() -> None:
+    headers = Headers("r1", "d", "", 0, kind=MANIFEST)
+    good = Manifest(attempts={"a": 2}).to_bytes()
+    bad = [b"{}", b'{"attempts":{"a":-1}}', b'{"attempts":{"a":99999999999}}', b'{"attempts":{},"generation":1e3}']
+    messages = decode([Message.of(headers, value) for value in (good, *bad)]).messages
+    assert messages["manifest"].to_list()[0] == good
+    assert [reason is None for reason in messages["reason"]][:4] == [True, False, False, False]
+
+
+def test_an_activity_in_the_lakes_namespace_is_no_record() -> None:
+    value = write_document("r1", [("used", "lake:job", "run:a"), ("wasGeneratedBy", "run:b", "lake:job")])
+    assert decode([Message({}, value)]).messages["lake"].to_list() == [False]
+
+
+def test_nothing_decodes_to_empty_tables() -> None:
+    messages, edges = decode([])
+    assert (messages.height, edges.height) == (0, 0)
