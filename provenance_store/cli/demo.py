@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -56,7 +56,7 @@ def demo(
         f"({account.bytes / 1000:,.0f} kB); {account.edges_out:,} between inputs and outputs are left, "
         f"provenance [bold]{account.verdict}[/]."
     )
-    _ask(settings, console, resolve(settings.lake, done["output"]))
+    _ask(settings, console, resolve(settings.lake, done["outputs"][0]))
 
 
 def _ask(settings: Settings, console: Console, counts: Version) -> None:
@@ -102,14 +102,14 @@ def _line_of(settings: Settings, record: str) -> str:
     return records.read_line(settings.lake, record).decode()
 
 
-def _run_dic(lake: Version, run: str, say: Callable[[str], None]) -> dict[str, str]:
+def _run_dic(lake: Version, run: str, say: Callable[[str], None]) -> dict[str, Any]:
     module = find_dic(DIC).value
     command = [sys.executable, "-m", module, "--run", run, "--input", lake.reference, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise JobError(done.stderr.strip().removeprefix("Error: ") or f"{DIC} ended with status {done.returncode}.")
     say(done.stderr.strip())
-    told: dict[str, str] = json.loads(done.stdout)
+    told: dict[str, Any] = json.loads(done.stdout)
     return told
 
 

@@ -24,7 +24,7 @@ from provenance_store.settings import Settings
 from spark_apps.capture import counters
 from spark_apps.capture.hadoop_engine import ENGINES, Engine, quote_command
 from spark_apps.capture.hadoop_job import JOB_FILE_VARIABLE, HadoopJob, InputRoot, JobFile, dump_settings, load_job
-from spark_apps.capture.run import Run, RunResult
+from spark_apps.capture.run import Run, RunResult, count_committed
 from spark_apps.capture.writer import Policy
 
 __all__ = ["HadoopJob", "RunResult", "run_job"]
@@ -58,7 +58,7 @@ def run_job(
     read = [layout.resolve(settings.lake, name) for name in inputs]
     output = layout.version_of(settings.lake, job.output, run)
     with context.alone(say):
-        done = context.finished(output, read)
+        done = context.finished([output], read)
         if done is not None:
             say(f"run {run} is finished already; nothing was done")
             return done
@@ -95,16 +95,20 @@ class _Execution:
             committed = self._engine.committed(told.job)
             self._engine.bring_home(unfinished)
             manifest, sent = self._context.send_manifest(
-                lambda receipt: committed.contains(receipt.task_attempt),
-                expected=committed.attempts,
-                lost=told.counters.get(counters.UNREPORTED, 0),
+                lambda receipts: count_committed(
+                    receipts,
+                    lambda receipt: committed.contains(receipt.task_attempt),
+                    run=self._context.run,
+                    expected=committed.attempts,
+                    lost=told.counters.get(counters.UNREPORTED, 0),
+                )
             )
             result = RunResult(
                 run=self._context.run,
                 dic=self._context.dic,
                 topic=self._context.topic,
                 inputs=[version.reference for version in read],
-                output=output.reference,
+                outputs=[output.reference],
                 generation=manifest.generation,
                 messages=sum(manifest.attempts.values()),
                 writers=len(manifest.attempts),
@@ -112,7 +116,7 @@ class _Execution:
                 manifest_sent=sent,
                 seconds=round(time.monotonic() - started, 3),
             )
-            layout.publish(unfinished, output, msgspec.to_builtins(result))
+            self._context.publish(result, {unfinished: output})
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
             self._engine.clean()

@@ -72,6 +72,6 @@ def _as_json(result: RunResult, path: Path) -> str:
 def _as_sentence(result: RunResult, path: Path) -> str:
     lost = "" if result.manifest_sent else "; the manifest could NOT be sent, so its completeness is unknown"
     return (
-        f"run {result.run}: {result.output} written to {path}; {result.messages} messages of {result.writers} writers "
-        f"in topic {result.topic}, {result.seconds:.1f} s{lost}\n"
+        f"run {result.run}: {', '.join(result.outputs)} written to {path}; {result.messages} messages of "
+        f"{result.writers} writers in topic {result.topic}, {result.seconds:.1f} s{lost}\n"
     )

@@ -8,7 +8,7 @@ other inputs is refused. A failed job sends no manifest.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,7 +36,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     dic: str
     topic: str
     inputs: list[str]
-    output: str
+    outputs: list[str]
     generation: int
     messages: int
     writers: int
@@ -54,6 +54,7 @@ class Run:
         self.policy: Policy = policy
         self.topic = topic_of(dic)
         self.folder: Path = settings.home.absolute() / "runs" / run
+        self._journal = self.folder / "publish.json"
         self._transport = open_transport(settings)
 
     @contextmanager
@@ -62,51 +63,72 @@ class Run:
         with locked(self.folder / "lock", timeout_seconds=_LOCK_SECONDS, say=say):
             yield
 
-    def finished(self, output: layout.Version, inputs: Sequence[layout.Version]) -> RunResult | None:
-        """What this run did, if it is finished; InputError if the version there is of something else."""
-        if not output.exists():
+    def finished(
+        self, outputs: Sequence[layout.Version], inputs: Sequence[layout.Version] | None = None
+    ) -> RunResult | None:
+        """What this run did, if it is finished; InputError if a version there is of something else."""
+        self._finish_publishing()
+        there = [output for output in outputs if output.exists()]
+        if not there:
             return None
         try:
-            done = msgspec.convert(output.marker(), RunResult)
+            done = msgspec.convert(there[0].marker(), RunResult)
         except msgspec.ValidationError:
             done = None
-        if done is None or (done.run, done.dic) != (self.run, self.dic):
-            layout.refuse_existing(output)
-        elif done.inputs != [version.reference for version in inputs]:
+        if done is None or (done.run, done.dic) != (self.run, self.dic) or len(there) < len(outputs):
+            layout.refuse_existing(there[0])
+        elif inputs is not None and done.inputs != [version.reference for version in inputs]:
             raise InputError(
                 f"Run {self.run!r} is finished and read {', '.join(done.inputs)}, not "
                 f"{', '.join(version.reference for version in inputs)}: choose another run id."
             )
         return done
 
-    def send_manifest(
-        self,
-        is_committed: Callable[[Receipt], bool],
-        *,
-        expected: Collection[str] = (),
-        lost: int = 0,
-        marks: Sequence[str] = (),
-    ) -> tuple[Manifest, bool]:
-        """Send the manifest over the committed attempts' receipts; whether it was sent.
+    def publish(self, result: RunResult, written: Mapping[Path, layout.Version]) -> None:
+        """Give what was written its names as versions: all of them, also when this process dies between two."""
+        moves = [(str(folder), version.dataset, version.name, str(version.path)) for folder, version in written.items()]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        unfinished = self._journal.with_suffix(".unfinished")
+        unfinished.write_bytes(msgspec.json.encode(_Journal(result, moves)))
+        unfinished.replace(self._journal)
+        self._finish_publishing()
 
-        Every task attempt in `expected` must have left a receipt. `lost` messages are of committed writers without one;
-        they are listed under a name that nothing was sent by, so the account misses them. Generations ascend strictly:
-        a millisecond clock, corrected by the last one.
+    def _finish_publishing(self) -> None:
+        try:
+            journal = msgspec.json.decode(self._journal.read_bytes(), type=_Journal)
+        except FileNotFoundError:
+            return
+        for folder, dataset, name, path in journal.moves:
+            if Path(folder).exists():
+                version = layout.Version(dataset, name, Path(path))
+                layout.publish(Path(folder), version, msgspec.to_builtins(journal.result))
+        self._journal.unlink()
+
+    def open_topic(self) -> None:
+        """Make the run's topic where it is not there yet, before many tasks ask for it at once."""
+        try:
+            self._transport.sink(self.topic).close()
+        except TransportError:
+            if self.policy == "fail":
+                raise
+
+    def send_manifest(
+        self, count: Callable[[list[Receipt]], dict[str, int]], *, marks: Sequence[str] = ()
+    ) -> tuple[Manifest, bool]:
+        """Send the manifest over what `count` makes of the writers' receipts; whether it was sent.
+
+        Generations ascend strictly: a millisecond clock, corrected by the last one.
         """
         manifest = Manifest(attempts={}, generation=time.time_ns() // 1_000_000, marks=list(marks))
         try:
             receipts = self._transport.receipts()
             gathered = receipts.gather(self.run)
             last = max((one.messages for one in gathered if one.attempt == _DRIVER), default=-1)
-            attempts = {one.attempt: one.messages for one in gathered if one.attempt != _DRIVER and is_committed(one)}
-            if lost:
-                attempts["unreported"] = lost
-            elif silent := set(expected) - {one.task_attempt for one in gathered}:
-                raise JobError(
-                    f"{len(silent)} attempts that the engine committed left no receipt, {min(silent)} for one, so what "
-                    f"they sent is unknown. No manifest was sent: execute run {self.run} again."
-                )
-            manifest = Manifest(attempts=attempts, generation=max(last + 1, manifest.generation), marks=manifest.marks)
+            manifest = Manifest(
+                attempts=count([one for one in gathered if one.attempt != _DRIVER]),
+                generation=max(last + 1, manifest.generation),
+                marks=manifest.marks,
+            )
             receipts.post(Receipt(self.run, _DRIVER, manifest.generation))
             headers = Headers(self.run, self.dic, _DRIVER, 0, function=MANIFEST, kind=MANIFEST)
             sink = self._transport.sink(self.topic)
@@ -117,3 +139,34 @@ class Run:
                 raise
             return manifest, False
         return manifest, True
+
+
+class _Journal(msgspec.Struct, frozen=True, array_like=True):
+    """What is being published: the folders with the dataset, version and path that each becomes."""
+
+    result: RunResult
+    moves: list[tuple[str, str, str, str]]
+
+
+def count_committed(
+    receipts: Sequence[Receipt],
+    is_committed: Callable[[Receipt], bool],
+    *,
+    run: str,
+    expected: Collection[str] = (),
+    lost: int = 0,
+) -> dict[str, int]:
+    """What each writer of a committed attempt sent.
+
+    Every task attempt in `expected` must have left a receipt. `lost` messages are of committed writers without one;
+    they are listed under a name that nothing was sent by, so the account misses them.
+    """
+    attempts = {one.attempt: one.messages for one in receipts if is_committed(one)}
+    if lost:
+        attempts["unreported"] = lost
+    elif silent := set(expected) - {one.task_attempt for one in receipts}:
+        raise JobError(
+            f"{len(silent)} attempts that the engine committed left no receipt, {min(silent)} for one, so what "
+            f"they sent is unknown. No manifest was sent: execute run {run} again."
+        )
+    return attempts

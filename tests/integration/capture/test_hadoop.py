@@ -73,7 +73,7 @@ def line_at(settings: Settings, record: str) -> bytes:
 
 
 def read_output(settings: Settings, result: RunResult) -> list[bytes]:
-    files = layout.resolve(settings.lake, result.output).files()
+    files = layout.resolve(settings.lake, result.outputs[0]).files()
     return [line for path in files for line in path.read_bytes().split(b"\n")[:-1]]
 
 
@@ -201,9 +201,9 @@ def test_a_failed_job_leaves_no_version_and_no_manifest(recorded: Settings, odd_
 def test_the_command_line_tells_the_run(
     recorded: Settings, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from typer.testing import CliRunner  # noqa: PLC0415 - only this test needs it
+    from typer.testing import CliRunner
 
-    from provenance_store.cli.jobs import app  # noqa: PLC0415
+    from provenance_store.cli.jobs import app
 
     monkeypatch.setenv("HEADWATER_HOME", str(recorded.home))
     monkeypatch.setenv("HEADWATER_RECORDINGS", str(recorded.recordings))

@@ -9,7 +9,7 @@ from provenance_store.settings import Settings
 from spark_apps.capture.hadoop import _read_log
 from spark_apps.capture.hadoop_engine import _check_path, quote_command
 from spark_apps.capture.hadoop_job import load_job
-from spark_apps.capture.run import Run
+from spark_apps.capture.run import Run, count_committed
 
 LOG = """2026-01-01 INFO mapreduce.Job: Running job: job_local7_0001
 2026-01-01 INFO mapred.Task: Final Counters for attempt_local7_0001_m_000000_0: Counters: 19
@@ -54,4 +54,4 @@ def test_a_committed_attempt_without_receipt_stops_the_manifest(tmp_path: Path) 
     settings = Settings(home=tmp_path / "home", recordings=tmp_path / "recordings")
     run = Run(settings, dic="dic", run="r1")
     with pytest.raises(JobError, match="left no receipt"):
-        run.send_manifest(lambda _: True, expected={"attempt_1"})
+        run.send_manifest(lambda told: count_committed(told, lambda _: True, run="r1", expected={"attempt_1"}))

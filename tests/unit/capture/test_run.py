@@ -14,7 +14,7 @@ from provenance_store.transport.port import Delivery, Receipt
 from provenance_store.transport.recording import RecordingTransport
 from spark_apps.capture import counters
 from spark_apps.capture.hadoop_job import InputRoot, JobFile, dump_settings
-from spark_apps.capture.run import Run, RunResult
+from spark_apps.capture.run import Run, RunResult, count_committed
 from spark_apps.capture.writer import Policy, Writer
 
 
@@ -37,7 +37,9 @@ def test_the_manifest_lists_committed_attempts_alone(settings: Settings) -> None
     receipts.post(Receipt("r1", "a_1/map", 3, "a_1"))
     receipts.post(Receipt("r2", "a_0/map", 9, "a_0"))
     run = Run(settings, dic="dic", run="r1")
-    manifest, sent = run.send_manifest(lambda receipt: receipt.task_attempt == "a_0", lost=4)
+    manifest, sent = run.send_manifest(
+        lambda receipts: count_committed(receipts, lambda receipt: receipt.task_attempt == "a_0", run="r1", lost=4)
+    )
     assert sent
     assert manifest.attempts == {"a_0/map": 3, "a_0/combine-1": 2, "unreported": 4}
     assert read_manifests(settings, run.topic) == [manifest]
@@ -46,33 +48,57 @@ def test_the_manifest_lists_committed_attempts_alone(settings: Settings) -> None
 def test_generations_ascend_even_when_the_clock_does_not(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(settings, dic="dic", run="r1")
     monkeypatch.setattr("time.time_ns", lambda: 5_000_000_000)
-    generations = [run.send_manifest(lambda _: True)[0].generation for _ in range(3)]
+    generations = [run.send_manifest(lambda _: {})[0].generation for _ in range(3)]
     assert generations == [5000, 5001, 5002]
-    assert run.send_manifest(lambda _: True)[0].attempts == {}
 
 
 def test_a_finished_run_is_told_again_and_another_is_refused(settings: Settings) -> None:
     run = Run(settings, dic="dic", run="r1")
     tweets = layout.version_of(settings.lake, "tweets", "v1")
     output = layout.version_of(settings.lake, "counts", "r1")
-    assert run.finished(output, [tweets]) is None
+    assert run.finished([output], [tweets]) is None
     done = RunResult(
         run="r1",
         dic="dic",
         topic=run.topic,
         inputs=["tweets/v1"],
-        output="counts/r1",
+        outputs=["counts/r1"],
         generation=1,
         messages=2,
         writers=1,
     )
     with layout.new_version(output, msgspec.to_builtins(done)):
         pass
-    assert run.finished(output, [tweets]) == done
+    assert run.finished([output], [tweets]) == done
     with pytest.raises(InputError, match=r"read tweets/v1, not tweets/v2: choose another run id"):
-        run.finished(output, [layout.version_of(settings.lake, "tweets", "v2")])
+        run.finished([output], [layout.version_of(settings.lake, "tweets", "v2")])
     with pytest.raises(InputError, match="never written again"):
-        Run(settings, dic="other", run="r1").finished(output, [tweets])
+        Run(settings, dic="other", run="r1").finished([output], [tweets])
+
+
+def test_publishing_is_finished_by_the_next_execution(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(settings, dic="dic", run="r1")
+    outputs = [layout.version_of(settings.lake, name, "r1") for name in ("one", "two")]
+    done = RunResult(
+        run="r1", dic="dic", topic="t", inputs=[], outputs=["one/r1", "two/r1"], generation=1, messages=0, writers=0
+    )
+    written = {layout.unfinished_path(version): version for version in outputs}
+    for folder in written:
+        folder.mkdir(parents=True)
+    publish = layout.publish
+
+    def die_at_the_second(folder: Path, version: layout.Version, about: dict[str, object]) -> None:
+        if version.dataset == "two":
+            raise KeyboardInterrupt
+        publish(folder, version, about)
+
+    monkeypatch.setattr(layout, "publish", die_at_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        run.publish(done, written)
+    assert [version.exists() for version in outputs] == [True, False]
+    monkeypatch.setattr(layout, "publish", publish)
+    assert Run(settings, dic="dic", run="r1").finished(outputs) == done
+    assert all(version.exists() for version in outputs)
 
 
 class BrokenSink:

@@ -1,0 +1,204 @@
+"""Files as inputs and outputs whose records have ids: read from the files alone, by whoever reads them later.
+
+An input record is known by its file and place: the row's index in a Parquet file, the byte offset of its line in any
+other (after decompression). An output has one file per task, `part-00000.parquet` and so on, and a record's place is
+the order in which its task wrote it; the same rule, so that a later reader derives the same id.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
+from pyspark.sql.types import StringType, StructType
+
+from provenance_store.errors import InputError, JobError
+from provenance_store.lake.layout import Version
+from provenance_store.model.ids import LAKE_PREFIX, file_prefix
+from spark_apps.capture.errors import UnsupportedOperationError
+from spark_apps.capture.tokens import PREFIX, Token
+
+if TYPE_CHECKING:
+    from spark_apps.capture.dataframe import TrackedFrame
+    from spark_apps.capture.spark_run import SparkRun
+
+_SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv"}
+_COMPRESSED = {"none": "", "gzip": ".gz", "zstd": ".zst", "bzip2": ".bz2"}
+_SEED = 42  # of Spark's xxhash64
+_NOT_NEGATIVE = 2**63 - 1
+_PART = re.compile(r"part-(\d{5,})-.*")
+
+
+def open_input(run: "SparkRun", version: Version, options: dict[str, Any]) -> "TrackedFrame":
+    """The version's records with their tokens."""
+    from spark_apps.capture.dataframe import TrackedFrame  # noqa: PLC0415 - the two need each other
+
+    files = version.files()
+    if not files:
+        raise InputError(f"{version.reference} holds no files.")
+    kind = options.pop("format", None) or _told_format(version, files)
+    key, personal = options.pop("key", None), options.pop("personal_key", False)
+    schema = options.pop("schema", None)
+    if kind == "parquet":
+        frame, token = _read_parquet(run, version, files, schema, options)
+    elif kind in {"jsonl", "csv", "text"}:
+        frame, token = _read_lines(run, version, files, kind=kind, schema=schema, options=options)
+    else:
+        raise UnsupportedOperationError(f"the format {kind!r}", "Use parquet, jsonl, csv or text")
+    if key:
+        return run.keyed(frame.drop(*token.names), version.dataset, version.name, key, personal=personal)
+    return TrackedFrame(run, frame, [token])
+
+
+def _told_format(version: Version, files: list[Path]) -> str:
+    kinds = {_SUFFIXES.get(_plain_suffix(file), "text") for file in files}
+    if len(kinds) > 1:
+        raise InputError(f"{version.reference} holds files of several formats ({', '.join(sorted(kinds))}): name one.")
+    return kinds.pop()
+
+
+def _plain_suffix(file: Path) -> str:
+    suffixes = file.suffixes
+    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in _COMPRESSED.values() else file.suffix
+
+
+def _read_parquet(
+    run: "SparkRun", version: Version, files: list[Path], schema: Any, options: Mapping[str, Any]
+) -> tuple[DataFrame, Token]:
+    reader = run.spark.read.options(**options)
+    frame = (reader.schema(schema) if schema else reader).parquet(*map(_escape_glob, files))
+    for url in frame.inputFiles():
+        name = Path(unquote(urlparse(url).path)).relative_to(version.path)
+        # Spark writes a local file's address with three slashes here, and with one in `_metadata`.
+        for address in {url, url.replace("file:///", "file:/", 1)}:
+            _add_file(run, address, _expanded(version, str(name)))
+    token = Token.pair()
+    path = F.xxhash64(F.col("_metadata.file_path")).bitwiseAND(F.lit(_NOT_NEGATIVE))
+    return frame.withColumns({token.a: path, str(token.b): F.col("_metadata.row_index")}), token
+
+
+def _read_lines(
+    run: "SparkRun", version: Version, files: list[Path], *, kind: str, schema: Any, options: dict[str, Any]
+) -> tuple[DataFrame, Token]:
+    if any(file.suffix == ".bz2" for file in files):
+        raise UnsupportedOperationError("reading bzip2", "Its lines have no offsets across splits; use gzip or zstd")
+    for option in ("multiLine", "header", "lineSep", "wholetext"):
+        if str(options.get(option, "false")).lower() != "false":
+            raise UnsupportedOperationError(f"reading with {option}", "A record must be a line of its own")
+    tokens = run.java.java.util.HashMap()
+    for file in files:
+        prefix = _expanded(version, str(file.relative_to(version.path)))
+        tokens.put(str(file), _add_file(run, str(file), prefix))
+    token = Token.pair()
+    lines = DataFrame(run.jvm.Lines.read(run.spark._jsparkSession, tokens, token.a, token.b), run.spark)
+    if kind == "text":
+        return lines, token
+    filled = lines.filter(F.length(F.trim("value")) > 0)
+    text = {name: str(value) for name, value in options.items()}
+    paths = list(map(_escape_glob, files))
+    if kind == "jsonl":
+        schema = schema or run.spark.read.options(**text).json(paths).schema
+        parsed = F.from_json("value", schema, text)
+    else:
+        schema = schema or run.spark.read.options(**text).csv(paths).schema
+        ddl = schema if isinstance(schema, str) else _as_ddl(schema)
+        parsed = F.from_csv(F.regexp_replace("value", "\r$", ""), ddl, text)
+    made = filled.withColumn(f"{PREFIX}row", parsed)
+    return made.select(f"{PREFIX}row.*", *token.names), token
+
+
+def _add_file(run: "SparkRun", address: str, prefix: str) -> int:
+    """The token of a file: the hash that Spark's own function gives its address. Two that shared one are refused."""
+    value = run.java.org.apache.spark.unsafe.types.UTF8String.fromString(address)
+    token = run.java.org.apache.spark.sql.catalyst.expressions.XXH64.hashUTF8String(value, _SEED) & _NOT_NEGATIVE
+    run.add_file(token, prefix)
+    return int(token)
+
+
+def _as_ddl(schema: StructType) -> str:
+    return ", ".join(f"`{field.name.replace('`', '``')}` {field.dataType.simpleString()}" for field in schema.fields)
+
+
+def _expanded(version: Version, file: str) -> str:
+    return "urn:lake:" + file_prefix(version.dataset, version.name, file)[len(LAKE_PREFIX) :]
+
+
+def _escape_glob(file: Path) -> str:
+    # Spark takes these characters in a path for a pattern.
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(file))
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFormat:
+    """How an output is written."""
+
+    name: str
+    suffix: str
+    options: Mapping[str, str]
+    compression: str = "none"
+
+    @property
+    def is_lines(self) -> bool:
+        """Whether a record's place is the byte offset of its line."""
+        return self.name != "parquet"
+
+    def as_lines(self, frame: "TrackedFrame") -> DataFrame:
+        """Each row as its line in `value`, beside its tokens; a line break within one would make two records of it."""
+        names = frame.columns
+        tokens = [name for token in frame._tokens for name in token.names]
+        plain = frame._frame
+        if self.name == "text":
+            kinds = [field.dataType for field in frame.untracked.schema.fields]
+            if kinds != [StringType()]:
+                raise InputError("Text is written from one column of strings: select it first.")
+            value = F.coalesce(plain[names[0]], F.lit(""))
+        elif self.name == "jsonl":
+            value = F.to_json(F.struct(*(plain[name] for name in names)), dict(self.options))
+        else:
+            value = F.to_csv(F.struct(*(plain[name] for name in names)), dict(self.options))
+        broken = F.raise_error(F.lit("a line break within a record: its line would be taken for two records"))
+        whole = F.when(value.contains("\n"), broken.cast("string")).otherwise(value)
+        return plain.select(whole.alias("value"), *tokens)
+
+    def write(self, frame: DataFrame, folder: Path) -> None:
+        """One file a task."""
+        writer = frame.write.option("maxRecordsPerFile", 0)
+        if self.is_lines:
+            writer.option("compression", self.compression).text(str(folder))
+        else:
+            writer.options(**self.options).parquet(str(folder))
+
+
+def output_format(name: str, options: Mapping[str, Any]) -> OutputFormat:
+    """The format of that name; InputError for one that is not captured."""
+    text = {key: str(value) for key, value in options.items()}
+    if name == "parquet":
+        return OutputFormat(name, ".parquet", text)
+    if name not in {"jsonl", "csv", "text"}:
+        raise UnsupportedOperationError(f"the format {name!r}", "Use parquet, jsonl, csv or text")
+    if text.get("header", "false").lower() != "false":
+        raise UnsupportedOperationError("writing a header line", "It would be taken for a record")
+    compression = text.pop("compression", "none").lower()
+    if compression not in _COMPRESSED or compression == "bzip2":
+        raise UnsupportedOperationError(f"writing lines with compression {compression!r}", "Use none, gzip or zstd")
+    end = {"jsonl": ".jsonl", "csv": ".csv", "text": ".txt"}[name]
+    return OutputFormat(name, end + _COMPRESSED[compression], text, compression)
+
+
+def settle(folder: Path, suffix: str) -> None:
+    """Give the files that Spark wrote the names that ids rely on, and take its own markers away."""
+    seen: set[str] = set()
+    for file in sorted(folder.iterdir()):
+        part = _PART.fullmatch(file.name)
+        if part is None:
+            file.unlink()
+            continue
+        name = f"part-{part[1]}{suffix}"
+        if name in seen:
+            raise JobError(f"Spark wrote two files for one task ({name}); set spark.sql.files.maxRecordsPerFile to 0.")
+        seen.add(name)
+        file.rename(folder / name)

@@ -1,0 +1,122 @@
+package io.headwater.capture;
+
+import java.util.HashMap;
+import java.util.Iterator;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.io.LongWritable;
+import org.apache.hadoop.io.Text;
+import org.apache.hadoop.mapreduce.InputSplit;
+import org.apache.hadoop.mapreduce.lib.input.FileSplit;
+import org.apache.hadoop.mapreduce.lib.input.TextInputFormat;
+import org.apache.spark.api.java.JavaNewHadoopRDD;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Tuple2;
+
+/** Text files as rows of (file token, byte offset, line), which Spark's own text source cannot give. */
+public final class Lines {
+  private Lines() {}
+
+  /** Reads files, each under the token that it is given; only a line feed ends a line. */
+  public static Dataset<Row> read(SparkSession session, HashMap<String, Long> tokens, String a, String b) {
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
+    Configuration conf = new Configuration(context.hadoopConfiguration());
+    conf.set("textinputformat.record.delimiter", "\n");
+    @SuppressWarnings("unchecked")
+    JavaNewHadoopRDD<LongWritable, Text> lines =
+        (JavaNewHadoopRDD<LongWritable, Text>)
+            context.newAPIHadoopFile(
+                String.join(",", tokens.keySet()), TextInputFormat.class, LongWritable.class, Text.class, conf);
+    JavaRDD<InternalRow> rows =
+        lines.mapPartitionsWithInputSplit((split, pairs) -> new Rows(tokenOf(tokens, split), pairs), true);
+    StructType schema =
+        new StructType()
+            .add(a, DataTypes.LongType, false)
+            .add(b, DataTypes.LongType, false)
+            .add("value", DataTypes.StringType, false);
+    return ((org.apache.spark.sql.classic.SparkSession) session)
+        .internalCreateDataFrame(rows.rdd(), schema, false);
+  }
+
+  /**
+   * Reads files as texts `name:offset<tab>line`, each under the short name that it is given; for RDDs, which Python
+   * reads as texts far quicker than as rows.
+   */
+  public static JavaRDD<String> texts(SparkSession session, HashMap<String, String> names, int minPartitions) {
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
+    Configuration conf = new Configuration(context.hadoopConfiguration());
+    conf.set("textinputformat.record.delimiter", "\n");
+    long total = 0;
+    for (String path : names.keySet()) {
+      total += new java.io.File(path).length();
+    }
+    // As Spark's textFile does: at least so many partitions where the files can be split.
+    conf.setLong("mapreduce.input.fileinputformat.split.maxsize", Math.max(1, total / Math.max(1, minPartitions) + 1));
+    @SuppressWarnings("unchecked")
+    JavaNewHadoopRDD<LongWritable, Text> lines =
+        (JavaNewHadoopRDD<LongWritable, Text>)
+            context.newAPIHadoopFile(
+                String.join(",", names.keySet()), TextInputFormat.class, LongWritable.class, Text.class, conf);
+    return lines.mapPartitionsWithInputSplit(
+        (split, pairs) -> {
+          String name = names.get(((FileSplit) split).getPath().toUri().getPath());
+          if (name == null) {
+            throw new IllegalStateException("a file was read that was not there when the input was opened");
+          }
+          return new Iterator<String>() {
+            @Override
+            public boolean hasNext() {
+              return pairs.hasNext();
+            }
+
+            @Override
+            public String next() {
+              Tuple2<LongWritable, Text> pair = pairs.next();
+              return name + ":" + pair._1.get() + "\t" + pair._2;
+            }
+          };
+        },
+        true);
+  }
+
+  private static long tokenOf(HashMap<String, Long> tokens, InputSplit split) {
+    String path = ((FileSplit) split).getPath().toUri().getPath();
+    Long token = tokens.get(path);
+    if (token == null) {
+      throw new IllegalStateException("a file was read that was not there when the input was opened: " + path);
+    }
+    return token;
+  }
+
+  private static final class Rows implements Iterator<InternalRow> {
+    private final long token;
+    private final Iterator<Tuple2<LongWritable, Text>> pairs;
+
+    Rows(long token, Iterator<Tuple2<LongWritable, Text>> pairs) {
+      this.token = token;
+      this.pairs = pairs;
+    }
+
+    @Override
+    public boolean hasNext() {
+      return pairs.hasNext();
+    }
+
+    @Override
+    public InternalRow next() {
+      Tuple2<LongWritable, Text> pair = pairs.next();
+      Text line = pair._2;
+      // Hadoop reuses its objects, so the bytes are copied.
+      byte[] bytes = line.copyBytes();
+      return new GenericInternalRow(new Object[] {token, pair._1.get(), UTF8String.fromBytes(bytes)});
+    }
+  }
+}
