@@ -62,8 +62,8 @@ def kafka_producer_options(settings: Settings) -> dict[str, str]:
         "linger.ms": "20",
         "max.request.size": str(MAX_REQUEST_BYTES),
         "max.block.ms": str(timeout),
-        "request.timeout.ms": str(min(30_000, timeout)),
-        "delivery.timeout.ms": str(timeout + 20),
+        "request.timeout.ms": str(min(30_000, timeout // 2)),
+        "delivery.timeout.ms": str(timeout),
     }
 
 

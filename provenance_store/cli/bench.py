@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from provenance_store.cli.console import make_console
 from provenance_store.settings import load_settings
 
 app = typer.Typer()
@@ -35,4 +36,4 @@ def transport(
         table.add_column(column, justify="left" if not column else "right")
     for row in rows:
         table.add_row(row.name, f"{row.messages:,}", row.edges_per_second, row.megabytes_per_second, row.per_core)
-    Console().print(table)
+    make_console().print(table)

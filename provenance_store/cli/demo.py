@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from provenance_store.cli.console import make_console
 from provenance_store.cli.jobs import find_dic, make_run_id
 from provenance_store.cli.reduce import reduce_topic
 from provenance_store.errors import JobError
@@ -35,7 +36,7 @@ def demo(
 ) -> None:
     """From a tweet to an answer: generate, count on Hadoop, reduce on Spark, merge into Neo4j, ask both ways."""
     settings = load_settings()
-    console = Console(highlight=False)
+    console = make_console()
     step = _Steps(console)
     with step("Starting Kafka and Neo4j") as say:
         for service in registry.services(settings, registry.DEFAULT):

@@ -13,7 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from provenance_store.cli.console import make_console
 from provenance_store.errors import InputError
+from provenance_store.model.account import Account
 from provenance_store.settings import load_settings
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ def merge(
     as_json: Json = False,
 ) -> None:
     """Merge a reduced graph into the lake graph; the same one again changes nothing."""
+    Account.read(folder)  # a wrong folder is told at once, before a server is asked
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with _lake_graph() as graph, Progress(*columns, console=console, transient=True) as progress:
@@ -109,7 +112,7 @@ def cypher(
     for row in found.rows:
         cells = (value if isinstance(value, str) else msgspec.json.encode(value).decode() for value in row)
         table.add_row(*(Text(cell, overflow="fold") for cell in cells))
-    Console().print(table)
+    make_console().print(table)
 
 
 def _lake_graph() -> "LakeGraph":
@@ -124,7 +127,7 @@ def _show(answer: "Answer", form: AnswerFormat) -> None:
     if form is AnswerFormat.JSON:
         _print_json(answer.to_json())
     else:
-        Console().print(as_tree(answer) if form is AnswerFormat.TREE else as_table(answer))
+        make_console().print(as_tree(answer) if form is AnswerFormat.TREE else as_table(answer))
 
 
 def _parameter(given: str) -> tuple[str, object]:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from provenance_store import errors
+from provenance_store.cli.console import make_console
 from provenance_store.errors import HeadwaterError, InputError, JobError
 from provenance_store.model.account import Account
 from provenance_store.reduction import output
@@ -140,4 +141,4 @@ def _show(accounts: dict[Path, Account], *, as_json: bool) -> None:
         )
         verdict = f"[{_COLOURS[account.verdict]}]{account.verdict}[/]"
         table.add_row(account.run, verdict, *(f"{n:,}" for n in counts), f"{account.seconds:.1f}", str(folder))
-    Console().print(table)
+    make_console().print(table)

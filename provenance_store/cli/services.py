@@ -5,12 +5,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from provenance_store.cli.console import make_console
 from provenance_store.services import jvm, lifecycle, registry
 from provenance_store.services.service import Say, State, Status
 from provenance_store.settings import load_settings
@@ -20,7 +22,6 @@ app = typer.Typer()
 Names = Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(registry.SERVICES)}.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="For scripts: one JSON document on standard output.")]
 
-_WIDE = 1000  # in a pipe or a file nothing is folded
 _COLOURS = {State.RUNNING: "green", State.STOPPED: "dim", State.STALE: "yellow", State.NOT_ANSWERING: "red"}
 
 
@@ -67,9 +68,10 @@ def status(names: Names = None, *, as_json: AsJson = False) -> None:
     table.add_column("data", overflow="fold")
     for row in rows:
         pid = "" if row.pid is None else str(row.pid)
-        table.add_row(row.name, f"[{_COLOURS[row.state]}]{row.state}[/]", pid, row.address, row.since or "", row.data)
-    console = Console(highlight=False)
-    console.print(table, width=None if console.is_terminal else _WIDE)
+        table.add_row(
+            row.name, f"[{_COLOURS[row.state]}]{row.state}[/]", pid, row.address, row.since or "", _near(row.data)
+        )
+    make_console().print(table)
 
 
 @app.command()
@@ -89,6 +91,12 @@ def fetch(
         return
     for part, folder in folders.items():
         typer.echo(f"{part:<8}{folder}")
+
+
+def _near(folder: str) -> str:
+    """A path as it is written from here, where that is shorter to read."""
+    path = Path(folder)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
 
 
 @contextmanager

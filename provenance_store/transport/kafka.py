@@ -188,7 +188,8 @@ class KafkaTransport:
                 max_request_size=MAX_REQUEST_BYTES,
                 max_block_ms=round(kafka.timeout_seconds * 1000),
                 delivery_timeout_ms=round(kafka.timeout_seconds * 1000),
-                request_timeout_ms=min(30_000, round(kafka.timeout_seconds * 1000)),
+                # A request is given up in time to be tried again before the message is.
+                request_timeout_ms=min(30_000, round(kafka.timeout_seconds * 500)),
             )
             return KafkaSink(producer, topic, PARTITIONINGS[kafka.partitioning], kafka.timeout_seconds)
 

@@ -300,7 +300,7 @@ def sql_view(s: State) -> tuple[TrackedFrame, Rows]:
 
 
 def make_input(lake: Path, chance: random.Random, dataset: str) -> tuple[str, list[tuple[str, Value]]]:
-    """A version in some format and number of files; and its rows with their ids, as a reader of the files finds them."""
+    """A version in some format and number of files; and its rows with the ids that a reader of the files finds."""
     form = chance.choice(FORMATS)
     version = layout.version_of(lake, dataset, "v1")
     rows = [
