@@ -4,17 +4,18 @@ import json
 import secrets
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from provenance_store.errors import InputError
-from provenance_store.lake import tweets
+from provenance_store.lake import layout
 from provenance_store.settings import load_settings
 
 app = typer.Typer()
@@ -29,34 +30,45 @@ def generate() -> None:
     """Make synthetic data."""
 
 
+Count = Annotated[int, typer.Option(min=0, help="How many.")]
+Seed = Annotated[int, typer.Option(help="The same seed makes the same data.")]
+Out = Annotated[Path | None, typer.Option(help="The lake's root; the setting `lake` where not given.")]
+Version = Annotated[str | None, typer.Option(help="Name of the version; n<count>-s<seed> where not given.")]
+Files = Annotated[int | None, typer.Option(min=1, help="How many files; at least 2 where not given.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+
+
 @generate_app.command("tweets")
 def generate_tweets(
-    *,
-    count: Annotated[int, typer.Option(min=0, help="How many tweets.")],
-    seed: Annotated[int, typer.Option(help="The same seed makes the same tweets.")],
-    out: Annotated[Path | None, typer.Option(help="The lake's root; the setting `lake` where not given.")] = None,
-    version: Annotated[str | None, typer.Option(help="Name of the version; n<count>-s<seed> where not given.")] = None,
-    files: Annotated[
-        int | None, typer.Option(min=1, help="How many files; one per 250,000 tweets, at least 2.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")] = False,
+    *, count: Count, seed: Seed, out: Out = None, version: Version = None, files: Files = None, as_json: AsJson = False
 ) -> None:
     """Make a synthetic Twitter lake: datasets `tweets` and `categories`."""
+    from provenance_store.lake import tweets
+
+    _generate(tweets.generate, tweets.DATASET, count, as_json, seed=seed, out=out, version=version, files=files)
+
+
+@generate_app.command("orders")
+def generate_orders(
+    *, count: Count, seed: Seed, out: Out = None, version: Version = None, files: Files = None, as_json: AsJson = False
+) -> None:
+    """Make a synthetic shop: datasets `orders` and `customers`."""
+    from provenance_store.lake import orders
+
+    _generate(orders.generate, orders.ORDERS, count, as_json, seed=seed, out=out, version=version, files=files)
+
+
+def _generate(
+    make: Callable[..., layout.Version], what: str, count: int, as_json: bool, *, out: Path | None, **options: Any
+) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("tweets", total=count)
-        made = tweets.generate(
-            out or load_settings().lake,
-            count=count,
-            seed=seed,
-            version=version,
-            files=files,
-            progress=lambda done: bar.advance(task, done),
-        )
+        task = bar.add_task(what, total=count)
+        made = make(out or load_settings().lake, count=count, progress=lambda done: bar.advance(task, done), **options)
     if as_json:
         typer.echo(json.dumps({"version": made.reference, "path": str(made.path), "files": len(made.files())}))
     else:
-        typer.echo(f"{made.reference}: {count:,} tweets in {len(made.files())} files in {made.path}")
+        typer.echo(f"{made.reference}: {count:,} {what} in {len(made.files())} files in {made.path}")
 
 
 @app.command(

@@ -124,6 +124,11 @@ def new_version(version: Version, about: Mapping[str, Any]) -> Iterator[Path]:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+def was_made(version: Version, about: Mapping[str, Any]) -> bool:
+    """Whether the version is there and its marker tells all of this."""
+    return version.exists() and about.items() <= version.marker().items()
+
+
 def unfinished_path(version: Version) -> Path:
     """A hidden sibling of the version, of which nobody else has heard."""
     return version.path.with_name(f".{version.name}.{os.urandom(4).hex()}")

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any
 
 from provenance_store.errors import InputError
 from provenance_store.lake import layout
@@ -76,18 +75,14 @@ def generate(
     about = {"generator": "tweets", "count": count, "seed": seed, "files": files}
     vocabulary = _make_vocabulary(random.Random(f"vocabulary {seed}"))  # noqa: S311 - nothing secret is drawn
     categories = layout.version_of(root, CATEGORIES_DATASET, name)
-    if not _is_there(categories, about):
+    if not layout.was_made(categories, about):
         with layout.new_version(categories, about) as folder:
             _write_categories(folder / "part-00000.jsonl", vocabulary, seed)
     tweets = layout.version_of(root, DATASET, name)
-    if not _is_there(tweets, about):
+    if not layout.was_made(tweets, about):
         with layout.new_version(tweets, about) as folder:
             _write_tweets(folder, vocabulary, count=count, seed=seed, files=files, progress=progress)
     return tweets
-
-
-def _is_there(version: layout.Version, about: dict[str, Any]) -> bool:
-    return version.exists() and about.items() <= version.marker().items()
 
 
 def _make_vocabulary(rng: random.Random) -> list[str]:

@@ -262,9 +262,11 @@ class TrackedFrame:
         *,
         keeps_tokens: bool = False,
     ) -> "TrackedFrame":
-        base, tokens = with_windows(self._run, self._frame, self._tokens, columns)
-        made = build(base, columns if keeps_tokens else [*columns, *token_columns(tokens)])
-        check_narrow(made, base, windows_followed=True)
+        base, tokens, windows = with_windows(self._run, self._frame, self._tokens, columns)
+        plain = build(base, columns)
+        # Before the tokens are added: an aggregate among the columns would refuse them with words of its own.
+        check_narrow(plain, base, windows_followed=windows)
+        made = plain if keeps_tokens else build(base, [*columns, *token_columns(tokens)])
         return TrackedFrame(self._run, made, tokens)
 
     def _told_members(self, name: str, keys: Sequence[tuple[Column, DataType]]) -> tuple[DataFrame, str]:

@@ -11,16 +11,22 @@ from spark_apps.capture.errors import UnsupportedOperationError
 _NARROW = {"Project", "Filter", "Generate", "SubqueryAlias"}
 
 
-def check_narrow(made: DataFrame, base: DataFrame, *, windows_followed: bool = False) -> None:
+def check_narrow(made: DataFrame, base: DataFrame, *, windows_followed: int = 0) -> None:
     """Refuse, by name, what is no narrow operation on `base`: an aggregate, a subquery, a window as text."""
-    allowed = _NARROW | ({"Window"} if windows_followed else set())
+    windows = 0
     for plan in _between(made, base):
         name = str(plan.nodeName())
-        if name not in allowed:
+        if name == "Window":
+            windows += plan.windowExpressions().length()
+        elif name not in _NARROW:
             advice = "Use groupBy().agg() instead" if name == "Aggregate" else ""
             raise UnsupportedOperationError(f"{name} within a column", advice)
         if any(_has_subquery(expression) for expression in _items(plan.expressions())):
             raise UnsupportedOperationError("a subquery within a column", "Join with it instead")
+    if windows > windows_followed:
+        raise UnsupportedOperationError(
+            "a Window function written as text", "Write it with pyspark.sql.functions and pyspark.sql.Window"
+        )
 
 
 def type_of(frame: DataFrame, name: str) -> DataType:

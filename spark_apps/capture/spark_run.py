@@ -132,6 +132,7 @@ class SparkRun:
         layout.refuse_existing(version)
         unfinished = layout.unfinished_path(version)
         made = output_format(format, options)
+        self.marks.update(map(str, self._package.Marks.of(frame.untracked._jdf)))
         tapped = self._tap_output(frame, version, made, key, personal=personal_key)
         made.write(tapped, unfinished)
         settle(unfinished, made.suffix)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
-from spark_apps.capture.errors import UnsupportedOperationError
 from spark_apps.capture.plans import key_columns
 from spark_apps.capture.tokens import Token, group_pair, token_columns
 
@@ -24,8 +23,11 @@ _OFFSET = {"lag", "lead"}
 
 def with_windows(
     run: "SparkRun", frame: DataFrame, tokens: Sequence[Token], columns: Sequence[Any]
-) -> tuple[DataFrame, list[Token]]:
-    """The frame with the tokens that window functions in these columns need, and all tokens then."""
+) -> tuple[DataFrame, list[Token], int]:
+    """The frame with the tokens that window functions in these columns need, all tokens then, and how many there are.
+
+    A window function written as a text is not among them, which the caller sees by their number.
+    """
     helper = run.jvm.Windows
     windows = [
         window for column in columns if isinstance(column, Column) for window in helper.__getattr__("in")(column._jc)
@@ -49,7 +51,7 @@ def with_windows(
             frame = _by_partition(run, frame, tokens, window, added)
         else:
             frame = _by_frame(run, frame, tokens, window, added)
-    return frame, [*tokens, *added]
+    return frame, [*tokens, *added], len(windows)
 
 
 def _by_partition(
@@ -68,8 +70,6 @@ def _by_partition(
 def _by_offset(
     run: "SparkRun", frame: DataFrame, tokens: Sequence[Token], window: Any, added: list[Token]
 ) -> DataFrame:
-    if "ignoreNulls" in window.sql() or "IGNORE NULLS" in window.sql().upper():
-        raise UnsupportedOperationError("lag or lead that ignores nulls", "Filter the nulls out first")
     made: dict[str, Column] = {}
     for token in tokens:
         new = token.renewed()
