@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from provenance_store.cli.console import make_console
+from provenance_store.errors import InputError
 from provenance_store.settings import load_settings
 
 app = typer.Typer()
@@ -37,3 +38,38 @@ def transport(
     for row in rows:
         table.add_row(row.name, f"{row.messages:,}", row.edges_per_second, row.megabytes_per_second, row.per_core)
     make_console().print(table)
+
+
+@benches.command()
+def capture(
+    rows: Annotated[int, typer.Option(help="How many rows the DataFrame jobs read.", min=1000)] = 2_000_000,
+    tweets: Annotated[int, typer.Option(help="How many tweets the RDD and Hadoop jobs read.", min=1000)] = 1_000_000,
+    repeat: Annotated[int, typer.Option(help="How often to measure; the spread is shown.", min=1)] = 3,
+    case: Annotated[list[str] | None, typer.Option(help="Only this case; may be repeated.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """The same job with and without provenance, side by side: RDDs, DataFrames, Hadoop."""
+    from provenance_store.bench.capture import CASES, COLUMNS, measure_capture
+
+    chosen = case or list(CASES)
+    if unknown := [name for name in chosen if name not in CASES]:
+        raise InputError(f"There is no case {unknown[0]!r}. There are: {', '.join(CASES)}.")
+    console = make_console(stderr=True)
+    with console.status("Starting …") as status:
+        say = status.update if console.is_terminal else console.print
+        measured = list(measure_capture(rows=rows, tweets=tweets, repeat=repeat, cases=chosen, say=say))
+    if json_output:
+        Console(highlight=False, soft_wrap=True).print_json(data=[row.to_dict() for row in measured])
+    else:
+        title = f"Capture, {rows:,} rows or {tweets:,} tweets, {repeat} times in turns: median (least to most)"
+        table = Table(*COLUMNS[:1], title=title)
+        for column in COLUMNS[1:]:
+            table.add_column(column, justify="right")
+        for row in measured:
+            table.add_row(*row.cells())
+        make_console().print(table)
+    failed = {row.case: row.error for row in measured if row.error}
+    for name, error in failed.items():
+        console.print(f"{name}: {error}", markup=False)
+    if failed:
+        raise typer.Exit(1)

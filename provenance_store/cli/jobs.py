@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -84,6 +84,18 @@ def run(
     arguments = list(context.args)
     if not any(argument in {"--help", "-h"} or argument.split("=")[0] == "--run" for argument in arguments):
         arguments += ["--run", make_run_id(dic)]
+    _hand_over(module, arguments)
+
+
+@app.command(
+    "declare", context_settings={"ignore_unknown_options": True, "allow_extra_args": True}, add_help_option=False
+)
+def declare(context: typer.Context) -> None:
+    """Declare a job that is not instrumented: which versions it read and wrote; answers across it say unknown."""
+    _hand_over("spark_apps.capture.declare", list(context.args))
+
+
+def _hand_over(module: str, arguments: list[str]) -> NoReturn:
     done = subprocess.run([sys.executable, "-m", module, *arguments], check=False)
     # A negative code is the signal that ended the job; shells say 128 and the signal.
     raise typer.Exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)

@@ -13,6 +13,8 @@ from provenance_store.errors import InputError, UnknownRecordError
 from provenance_store.graph.answer import Answer, AnsweredEdge, AnsweredRecord, CrossedRun, Direction
 from provenance_store.graph.connection import cypher
 from provenance_store.model.account import worst_verdict
+from provenance_store.model.ids import is_version_id, version_id_of
+from provenance_store.model.message import DECLARED
 
 _FRONTIER = 5_000
 _NAMED = 5
@@ -42,6 +44,8 @@ class Pins:
 
     revisions: dict[str, tuple[int, int]]
     runs: dict[str, CrossedRun]
+    # Runs that were declared: their edges are between whole versions, and hold for every record in them.
+    declared: frozenset[str]
 
 
 class Step(NamedTuple):
@@ -80,15 +84,22 @@ def _replacements(tx: ManagedTransaction) -> int:
 
 
 def _pin(tx: ManagedTransaction) -> Pins:
-    revisions, runs = {}, {}
-    for run, generation, revision, dic, verdict in tx.run(cypher("pin")):
+    revisions, runs, declared = {}, {}, set()
+    for run, generation, revision, dic, verdict, marks in tx.run(cypher("pin")):
         revisions[run] = (generation, revision)
         runs[run] = CrossedRun(run, dic, verdict)
-    return Pins(revisions, runs)
+        if DECLARED in marks:
+            declared.add(run)
+    return Pins(revisions, runs, frozenset(declared))
 
 
 def _check_known(tx: ManagedTransaction, ids: Sequence[str]) -> None:
-    unknown = [str(row["id"]) for part in _parts(ids) for row in tx.run(cypher("unknown"), ids=part)]
+    unknown = _unknown(tx, ids)
+    if unknown:
+        # A record that nothing captured is known through its version, where a job was declared that read or wrote it.
+        versions = {version for record in unknown if (version := version_id_of(record))}
+        unseen = set(_unknown(tx, sorted(versions)))
+        unknown = [one for one in unknown if (version_id_of(one) or one) in unseen or version_id_of(one) is None]
     if unknown:
         named = ", ".join(unknown[:_NAMED])
         more = f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else ""
@@ -96,6 +107,10 @@ def _check_known(tx: ManagedTransaction, ids: Sequence[str]) -> None:
             f"The lake graph has never seen {named}{more}: check the id, and whether the run that wrote or read it has "
             "been reduced and merged."
         )
+
+
+def _unknown(tx: ManagedTransaction, ids: Sequence[str]) -> list[str]:
+    return [str(row["id"]) for part in _parts(ids) for row in tx.run(cypher("unknown"), ids=part)]
 
 
 def _search(tx: ManagedTransaction, question: Question, pins: Pins) -> Reached:
@@ -120,8 +135,29 @@ def _search(tx: ManagedTransaction, question: Question, pins: Pins) -> Reached:
 
 
 def _steps(tx: ManagedTransaction, direction: Direction, frontier: Sequence[str], pins: Pins) -> Iterator[Step]:
+    yield from _follow(tx, f"step_{direction}", frontier, pins)
+    if pins.declared:
+        yield from _steps_of_versions(tx, direction, frontier, pins)
+
+
+def _steps_of_versions(
+    tx: ManagedTransaction, direction: Direction, frontier: Sequence[str], pins: Pins
+) -> Iterator[Step]:
+    """What declared jobs add: a record goes where its version goes, and a version goes where its records go."""
+    members: dict[str, list[str]] = {}
+    for record in frontier:
+        if version := version_id_of(record):
+            members.setdefault(version, []).append(record)
+    for step in _follow(tx, f"step_{direction}", list(members), pins):
+        if step.run in pins.declared:
+            yield from (step._replace(near=record) for record in members[step.near])
+    versions = [one for one in frontier if is_version_id(one)]
+    yield from _follow(tx, f"step_{direction}_within", versions, pins)
+
+
+def _follow(tx: ManagedTransaction, query: str, frontier: Sequence[str], pins: Pins) -> Iterator[Step]:
     for part in _parts(frontier):
-        for near, far, dataset, run, generation, revision in tx.run(cypher(f"step_{direction}"), frontier=part):
+        for near, far, dataset, run, generation, revision in tx.run(cypher(query), frontier=part):
             if pins.revisions.get(run) == (generation, revision):
                 yield Step(near, far, dataset, run)
 

@@ -21,6 +21,8 @@ _HASHED = re.compile(r"hmac:[0-9a-f]{64}")
 _POSITION = re.compile(r"0|[1-9][0-9]*")
 # `=` stays readable for the partition folders of a lake (`day=2026-01-02`); it separates nothing in an id.
 _SAFE = "="
+_VERSION = re.compile(r"lake:[^/#]+/[^/#]+")
+_IN_VERSION = re.compile(r"(lake:[^/#]+/[^/#]+)[/#]")
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -74,6 +76,17 @@ def dataset_of(record: str) -> str:
     if not dataset:
         raise IdError(f"{record!r} names no dataset: an id is lake:<dataset>/<version>/<file>#<position>.")
     return dataset
+
+
+def version_id_of(record: str) -> str | None:
+    """The id of the version that a record is in; None for an id that is itself no record of a version."""
+    within = _IN_VERSION.match(record)
+    return within[1] if within else None
+
+
+def is_version_id(text: str) -> bool:
+    """Whether an id names a whole version, as declared jobs do."""
+    return _VERSION.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from provenance_store.errors import MessageError
 SCHEMA = "1"
 PROVENANCE = "provenance"
 MANIFEST = "manifest"
+# The mark of a run that was declared, not captured: its edges are between whole versions of datasets.
+DECLARED = "declared"
 _MAX_SEQ_DIGITS = 18  # fits a signed 64-bit column
 
 

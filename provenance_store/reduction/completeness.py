@@ -15,7 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from provenance_store.model.account import Account, Verdict
-from provenance_store.model.message import MANIFEST, Manifest
+from provenance_store.model.message import DECLARED, MANIFEST, Manifest
 
 UNKNOWN_RUN = "unknown"
 
@@ -84,7 +84,7 @@ def _judge_run(run: str, group: pl.DataFrame) -> Judgement:
     return Judgement(
         run=run,
         dic=_choose_dic(announced, used, group),
-        verdict="unknown" if manifest is None else "partial" if missing else "complete",
+        verdict=_verdict(manifest, missing),
         messages=rest.height,
         bytes=int(rest["bytes"].sum()),
         duplicates=named.height - once.height,
@@ -95,6 +95,13 @@ def _judge_run(run: str, group: pl.DataFrame) -> Judgement:
         used=used,
         rejected=rejected,
     )
+
+
+def _verdict(manifest: Manifest | None, missing: dict[str, list[int]]) -> Verdict:
+    if missing:
+        return "partial"
+    # What was declared and not captured is all there, and still tells nothing of single records.
+    return "unknown" if manifest is None or DECLARED in manifest.marks else "complete"
 
 
 def _choose_manifest(manifests: pl.DataFrame) -> tuple[Manifest | None, pl.DataFrame]:

@@ -32,7 +32,7 @@ MESSAGE_SCHEMA = pl.Schema(
     }
 )
 
-_MAX_SEQ = (1 << 63) - 1
+_MAX_GENERATION = (1 << 63) - 1
 # A manifest that counts more would make the list of what is missing fill the memory; at 256 kB each it is 2.5 TB.
 _MAX_MESSAGES = 10_000_000
 
@@ -80,8 +80,8 @@ def _read_envelope(message: Message) -> tuple[object, ...]:
     """What the headers tell, as run, dic, attempt, seq, kind, bytes, crc, reason and manifest."""
     size, crc = len(message.value), crc32(message.value)
     try:
-        headers = _read_headers(message)
-    except ValueError as error:
+        headers = Headers.from_strings(message.headers)
+    except MessageError as error:
         claimed = message.headers
         kind = claimed.get("kind", PROVENANCE)
         return (claimed.get("run") or None, claimed.get("dic", ""), None, None, kind, size, crc, str(error), None)
@@ -97,13 +97,6 @@ def _read_envelope(message: Message) -> tuple[object, ...]:
     return (*named, None, message.value)
 
 
-def _read_headers(message: Message) -> Headers | None:
-    headers = Headers.from_strings(message.headers)
-    if headers is not None and headers.seq > _MAX_SEQ:
-        raise MessageError(f"header seq {headers.seq} is larger than any message's.")
-    return headers
-
-
 def _check_manifest(manifest: Manifest) -> None:
-    if sum(manifest.attempts.values()) > _MAX_MESSAGES or manifest.generation > _MAX_SEQ:
+    if sum(manifest.attempts.values()) > _MAX_MESSAGES or manifest.generation > _MAX_GENERATION:
         raise MessageError("not a manifest: it counts more messages or generations than any run has.")

@@ -1,10 +1,11 @@
 """The writer's end: function executions gathered into messages, numbered and sent, with a receipt at the end.
 
-Many executions share a message, because a broker's cost is per message. What is too large for one message is split
-as the contract says: its inputs are gathered in collections, one message each, and the execution uses those.
+Many executions share a message, because a broker's cost is per message. The inputs of an execution that has more than
+a few are gathered in collections, which take a fraction of the room: one relation names all members. What is too large
+for one message is split as the contract says, into collections of a message each that the execution uses.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from provenance_store.model.ids import LAKE_NAMESPACE, run_namespace
 from provenance_store.model.message import Headers, Message
@@ -15,18 +16,30 @@ SEAL_BYTES = 256 << 10
 # No message grows beyond this; the broker takes about 1 MB.
 MAX_BYTES = 900_000
 _OVERHEAD = 300
+# With fewer inputs than this an execution uses them one by one.
+_FEW = 4
+# `"_:123":{"prov:generatedEntity":"…","prov:usedEntity":"…"},` without its ids.
+_ROW = 64
 
 
 class Emitter:
-    """Writes the messages of one attempt. Ids are compact (`lake:…`, `run:…`) and must not need JSON escapes."""
+    """Writes the messages of one attempt. Ids are compact (`lake:…`, `run:…`) and must not need JSON escapes.
 
-    def __init__(self, sink: Sink, headers: Headers, *, seal_bytes: int = SEAL_BYTES) -> None:
+    `prefixes` binds more prefixes to namespaces, such as one to an input file's, so that ids are short.
+    """
+
+    def __init__(
+        self, sink: Sink, headers: Headers, *, seal_bytes: int = SEAL_BYTES, prefixes: Mapping[str, str] | None = None
+    ) -> None:
         self._sink = sink
         self._headers = headers
         self._seal_bytes = seal_bytes
-        self._prefix = f'{{"prefix":{{"lake":"{LAKE_NAMESPACE}","run":"{run_namespace(headers.run)}"}}'
+        bound = {"lake": LAKE_NAMESPACE, "run": run_namespace(headers.run), **(prefixes or {})}
+        self._prefix = '{"prefix":{' + ",".join(f'"{name}":"{space}"' for name, space in bound.items()) + "}"
         self._used: list[str] = []
         self._generated: list[str] = []
+        self._derived: list[str] = []
+        self._members: list[str] = []
         self._size = 0
         self._seq = 0
         self._number = 0
@@ -38,41 +51,60 @@ class Emitter:
 
     def emit(self, activity: str, used: Sequence[str], generated: Sequence[str]) -> None:
         """Add one whole function execution."""
-        size = self._estimate(activity, used, "prov:entity") + self._estimate(activity, generated, "prov:entity")
-        if size > MAX_BYTES - _OVERHEAD:
-            used = self._collect(activity, used)
-            size = self._estimate(activity, used, "prov:entity") + self._estimate(activity, generated, "prov:entity")
-            if size > MAX_BYTES - _OVERHEAD:
-                self._emit_by_derivation(activity, used, generated)
-                return
-        if self._size + size > MAX_BYTES - _OVERHEAD:
-            self.flush()
+        if len(used) >= _FEW:
+            used = self._gather(activity, used)
+        size = self._estimate(activity, used) + self._estimate(activity, generated)
+        if size > self._most:
+            self._emit_by_derivation(activity, used, generated)
+            return
+        self._make_room(size)
         number = self._number
-        self._used.extend(
+        self._used += [
             f'"_:{n}":{{"prov:activity":"{activity}","prov:entity":"{entity}"}}'
             for n, entity in enumerate(used, number)
-        )
+        ]
         number += len(used)
-        self._generated.extend(
+        self._generated += [
             f'"_:{n}":{{"prov:entity":"{entity}","prov:activity":"{activity}"}}'
             for n, entity in enumerate(generated, number)
-        )
+        ]
         self._number = number + len(generated)
-        self._size += size
-        if self._size >= self._seal_bytes:
-            self.flush()
+        self._seal_if_full()
+
+    def derive(self, generated: Sequence[str], used: str) -> None:
+        """Add an execution with one input: each thing it made was derived from that, which says the same in less."""
+        number = self._number
+        for entity in generated:
+            self._derived.append(f'"_:{number}":{{"prov:generatedEntity":"{entity}","prov:usedEntity":"{used}"}}')
+            number += 1
+            self._size += len(entity) + len(used) + _ROW
+            if self._size >= self._seal_bytes:
+                self.flush()
+                number = 0
+        self._number = number
+
+    def collect(self, name: str, members: str) -> None:
+        """Add a collection, its members given as they stand in the message: with `","` between. A part of one fits."""
+        size = len(name) + len(members) + _ROW
+        self._make_room(size)
+        self._members.append(f'"_:{self._number}":{{"prov:collection":"{name}","prov:entity":["{members}"]}}')
+        self._number += 1
+        self._seal_if_full()
 
     def flush(self) -> None:
         """Send what is gathered so far as a message, however small."""
-        if not self._used and not self._generated:
+        relations = {
+            "used": self._used,
+            "wasGeneratedBy": self._generated,
+            "wasDerivedFrom": self._derived,
+            "hadMember": self._members,
+        }
+        parts = [f'"{relation}":{{{",".join(rows)}}}' for relation, rows in relations.items() if rows]
+        if not parts:
             return
-        parts = [self._prefix]
-        if self._used:
-            parts.append(f'"used":{{{",".join(self._used)}}}')
-        if self._generated:
-            parts.append(f'"wasGeneratedBy":{{{",".join(self._generated)}}}')
-        self._send(",".join(parts) + "}")
-        self._used, self._generated, self._size, self._number = [], [], 0, 0
+        self._send(",".join([self._prefix, *parts]) + "}")
+        self._used, self._generated, self._derived, self._members = [], [], [], []
+        self._size, self._number = 0, 0
 
     def close(self, close_sink: Callable[[], Delivery], receipts: Receipts, task_attempt: str = "") -> Receipt:
         """Send what is left, wait until all is confirmed, then leave the receipt. Raises if anything was not."""
@@ -82,61 +114,58 @@ class Emitter:
         receipts.post(receipt)
         return receipt
 
+    @property
+    def _most(self) -> int:
+        """How much of a message its rows may fill."""
+        return MAX_BYTES - _OVERHEAD - len(self._prefix)
+
+    def _make_room(self, size: int) -> None:
+        if self._size + size > self._most:
+            self.flush()
+        self._size += size
+
+    def _seal_if_full(self) -> None:
+        if self._size >= self._seal_bytes:
+            self.flush()
+
     def _send(self, document: str) -> None:
-        headers = self._headers
         self._sink.send(
-            Message(
-                {**headers.to_strings(), "seq": str(self._seq)},
-                document.encode("ascii"),
-            )
+            Message({**self._headers.to_strings(), "seq": str(self._seq)}, document.encode("ascii")),
         )
         self._seq += 1
 
-    def _collect(self, activity: str, used: Sequence[str]) -> Sequence[str]:
-        """Gather inputs in collections of a message each until the execution fits; collections of collections too."""
+    def _gather(self, activity: str, used: Sequence[str]) -> Sequence[str]:
+        """Gather inputs in collections until they are few; collections of collections too."""
         level = 0
-        while self._estimate(activity, used, "prov:entity") > MAX_BYTES // 4:
-            collections: list[str] = []
-            members: list[str] = []
-            size = 0
-            for entity in used:
-                name = f"{activity}/inputs-{level}-{len(collections)}"
-                members.append(entity)
-                size += len(entity) + len(name) + 48
-                if size > self._seal_bytes:
-                    self._send_collection(name, members)
-                    collections.append(name)
-                    members, size = [], 0
-            if members:
-                name = f"{activity}/inputs-{level}-{len(collections)}"
-                self._send_collection(name, members)
-                collections.append(name)
-            used = collections
+        while len(used) >= _FEW:
+            names: list[str] = []
+            for part in self._parts(used):
+                names.append(f"{activity}/inputs-{level}-{len(names)}")
+                self.collect(names[-1], '","'.join(part))
+            if len(names) == len(used):  # ids so long that each fills a part: gathering them gains nothing
+                return names
+            used = names
             level += 1
         return used
 
-    def _send_collection(self, name: str, members: Sequence[str]) -> None:
-        rows = ",".join(
-            f'"_:{n}":{{"prov:collection":"{name}","prov:entity":"{entity}"}}' for n, entity in enumerate(members)
-        )
-        self._send(f'{self._prefix},"hadMember":{{{rows}}}}}')
+    def _parts(self, ids: Sequence[str]) -> Iterable[Sequence[str]]:
+        """The ids in order, in parts that fill a good half of a message."""
+        most = min(self._seal_bytes, self._most // 2)
+        start = size = 0
+        for place, one in enumerate(ids):
+            size += len(one) + 3
+            if size > most and place > start:
+                yield ids[start:place]
+                start, size = place, len(one) + 3
+        yield ids[start:]
 
     def _emit_by_derivation(self, activity: str, used: Sequence[str], generated: Sequence[str]) -> None:
         """Too many outputs for a message: a single collection of the inputs, and each output derived from it."""
         inputs = f"{activity}/inputs"
-        self._send_collection(inputs, used)
-        rows: list[str] = []
-        size = 0
-        for entity in generated:
-            rows.append(f'"_:{len(rows)}":{{"prov:generatedEntity":"{entity}","prov:usedEntity":"{inputs}"}}')
-            size += len(rows[-1])
-            if size > self._seal_bytes:
-                self._send(f'{self._prefix},"wasDerivedFrom":{{{",".join(rows)}}}}}')
-                rows, size = [], 0
-        if rows:
-            self._send(f'{self._prefix},"wasDerivedFrom":{{{",".join(rows)}}}}}')
+        if used:
+            self.collect(inputs, '","'.join(used))
+        self.derive(generated, inputs)
 
     @staticmethod
-    def _estimate(activity: str, entities: Sequence[str], end: str) -> int:
-        # `"_:123":{"prov:activity":"…","prov:entity":"…"},` without its ids.
-        return sum(map(len, entities)) + len(entities) * (len(activity) + len(end) + 36)
+    def _estimate(activity: str, entities: Sequence[str]) -> int:
+        return sum(map(len, entities)) + len(entities) * (len(activity) + _ROW)

@@ -6,7 +6,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
@@ -14,9 +14,12 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from provenance_store.errors import InputError, MessageError, TransportError
 from provenance_store.model.message import Message
-from provenance_store.settings import Settings
 from provenance_store.transport.partitioning import PARTITIONINGS, Partitioning
 from provenance_store.transport.port import Closing, Delivery, Receipt, Received
+
+if TYPE_CHECKING:
+    # A task's process is told its settings by the driver, and starts without the library that reads them.
+    from provenance_store.settings import Settings
 
 RECEIPTS_TOPIC = "headwater.receipts"
 # The largest value a producer of ours sends; the emitter splits what would be larger.
@@ -81,8 +84,11 @@ class KafkaSink(Closing):
                 self._producer.flush(timeout=max(deadline - time.monotonic(), 0.001))
             while self._unconfirmed:
                 self._confirm_oldest(max(deadline - time.monotonic(), 0.001))
-            self._producer.close(timeout=max(deadline - time.monotonic(), 1.0))
+            self._release(max(deadline - time.monotonic(), 1.0))
         return Delivery(self._delivered, self._failed, self._reason)
+
+    def _release(self, seconds: float) -> None:
+        self._producer.close(timeout=seconds)
 
     def _confirm_oldest(self, timeout: float | None) -> None:
         future, size = self._unconfirmed.popleft()
@@ -98,10 +104,10 @@ class KafkaSink(Closing):
 class KafkaSource(Closing):
     """Reads a topic from the beginning to where it ended when iteration began."""
 
-    def __init__(self, settings: Settings, topic: str) -> None:
+    def __init__(self, settings: "Settings", topic: str) -> None:
         self._topic = topic
         self._timeout = settings.kafka.timeout_seconds
-        with _unreachable(settings):
+        with telling_unreachable(settings):
             self._consumer = KafkaConsumer(
                 **client_options(settings),
                 enable_auto_commit=False,
@@ -146,14 +152,14 @@ class KafkaSource(Closing):
 class KafkaReceipts:
     """Receipts in a topic of their own, which every run shares; a run's receipts share one partition."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: "Settings") -> None:
         self._settings = settings
 
     def post(self, receipt: Receipt) -> None:
         """Send the receipt and wait until it is durable."""
         sink = KafkaTransport(self._settings).sink(RECEIPTS_TOPIC)
         with sink:
-            sink.send(_receipt_message(receipt))
+            sink.send(receipt_message(receipt))
 
     def gather(self, run: str) -> list[Receipt]:
         """Every receipt of the run, the last one a writer left."""
@@ -170,27 +176,15 @@ class KafkaReceipts:
 class KafkaTransport:
     """All ends of one Kafka."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: "Settings") -> None:
         self._settings = settings
 
     def sink(self, topic: str) -> KafkaSink:
         """A sink with its own producer; the topic is made if it is not there."""
         kafka = self._settings.kafka
         self.ensure_topic(topic)
-        with _unreachable(self._settings):
-            producer = KafkaProducer(
-                **client_options(self._settings),
-                enable_idempotence=True,
-                acks="all",
-                compression_type=None if kafka.compression == "none" else kafka.compression,
-                batch_size=1 << 20,
-                linger_ms=20,
-                max_request_size=MAX_REQUEST_BYTES,
-                max_block_ms=round(kafka.timeout_seconds * 1000),
-                delivery_timeout_ms=round(kafka.timeout_seconds * 1000),
-                # A request is given up in time to be tried again before the message is.
-                request_timeout_ms=min(30_000, round(kafka.timeout_seconds * 500)),
-            )
+        with telling_unreachable(self._settings):
+            producer = open_producer(self._settings)
             return KafkaSink(producer, topic, PARTITIONINGS[kafka.partitioning], kafka.timeout_seconds)
 
     def source(self, topic: str) -> KafkaSource:
@@ -203,7 +197,7 @@ class KafkaTransport:
 
     def delete_topic(self, topic: str) -> None:
         """Remove a topic and all its messages."""
-        with _unreachable(self._settings):
+        with telling_unreachable(self._settings):
             admin = KafkaAdminClient(**client_options(self._settings))
             try:
                 admin.delete_topics([topic])
@@ -213,7 +207,7 @@ class KafkaTransport:
     def ensure_topic(self, topic: str) -> None:
         """Make the topic if it is not there; two that try at once both succeed."""
         kafka = self._settings.kafka
-        with _unreachable(self._settings):
+        with telling_unreachable(self._settings):
             admin = KafkaAdminClient(**client_options(self._settings))
             try:
                 if topic in admin.list_topics():
@@ -230,7 +224,25 @@ class KafkaTransport:
                 admin.close()
 
 
-def client_options(settings: Settings) -> dict[str, Any]:
+def open_producer(settings: "Settings") -> KafkaProducer:
+    """A producer with the promises that sinks rely on."""
+    kafka = settings.kafka
+    return KafkaProducer(
+        **client_options(settings),
+        enable_idempotence=True,
+        acks="all",
+        compression_type=None if kafka.compression == "none" else kafka.compression,
+        batch_size=1 << 20,
+        linger_ms=20,
+        max_request_size=MAX_REQUEST_BYTES,
+        max_block_ms=round(kafka.timeout_seconds * 1000),
+        delivery_timeout_ms=round(kafka.timeout_seconds * 1000),
+        # A request is given up in time to be tried again before the message is.
+        request_timeout_ms=min(30_000, round(kafka.timeout_seconds * 500)),
+    )
+
+
+def client_options(settings: "Settings") -> dict[str, Any]:
     """What every Kafka client needs to reach the broker; TLS checks the broker's name always."""
     kafka = settings.kafka
     options: dict[str, Any] = {
@@ -255,7 +267,8 @@ def client_options(settings: Settings) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _unreachable(settings: Settings) -> Iterator[None]:
+def telling_unreachable(settings: "Settings") -> Iterator[None]:
+    """Turns the client's errors into one that says which broker and what to do."""
     try:
         yield
     except KafkaError as error:
@@ -274,7 +287,8 @@ def _text(value: bytes | None) -> str:
     return (value or b"").decode("utf-8", "replace")
 
 
-def _receipt_message(receipt: Receipt) -> Message:
+def receipt_message(receipt: Receipt) -> Message:
+    """A receipt as it travels."""
     value = {"attempt": receipt.attempt, "messages": receipt.messages, "task_attempt": receipt.task_attempt}
     return Message({"run": receipt.run, "kind": "receipt"}, json.dumps(value).encode())
 

@@ -104,6 +104,11 @@ class Run:
                 layout.publish(Path(folder), version, msgspec.to_builtins(journal.result))
         self._journal.unlink()
 
+    @staticmethod
+    def next_generation() -> int:
+        """A generation later than any before, as far as this machine's clock knows."""
+        return time.time_ns() // 1_000_000
+
     def open_topic(self) -> None:
         """Make the run's topic where it is not there yet, before many tasks ask for it at once."""
         try:
@@ -119,7 +124,7 @@ class Run:
 
         Generations ascend strictly: a millisecond clock, corrected by the last one.
         """
-        manifest = Manifest(attempts={}, generation=time.time_ns() // 1_000_000, marks=list(marks))
+        manifest = Manifest(attempts={}, generation=self.next_generation(), marks=list(marks))
         try:
             receipts = self._transport.receipts()
             gathered = receipts.gather(self.run)

@@ -75,7 +75,7 @@ def test_poison_keeps_its_row_with_the_reason_and_harms_no_other(value: bytes, r
     [
         ({"run": "r1", "seq": "0"}, "r1", "'attempt' is missing"),
         ({"run": "r1", "attempt": "a", "seq": "-1"}, "r1", "not a whole number"),
-        ({"run": "r1", "attempt": "a", "seq": "9" * 30}, "r1", "larger"),
+        ({"run": "r1", "attempt": "a", "seq": "9" * 30}, "r1", "18 digits"),
         ({"run": "r1", "attempt": "a", "seq": "9" * 5000}, "r1", "digits"),
         ({"run": "r1", "attempt": "a", "seq": "0", "schema": "9"}, "r1", "schema '9'"),
         ({"run": "r1", "attempt": "a", "seq": "0", "kind": "x"}, "r1", "kind 'x'"),

@@ -18,6 +18,9 @@ import org.slf4j.LoggerFactory;
 final class KafkaSink implements MessageSink {
   private static final Logger LOG = LoggerFactory.getLogger(KafkaSink.class);
   private static final Map<String, KafkaProducer<byte[], byte[]>> PRODUCERS = new HashMap<>();
+  /** Under `degrade`, how long after a failure the tasks of this executor do not wait for the broker again. */
+  private static final long PAUSE_MILLIS = 30_000;
+  private static volatile long brokenUntil;
 
   private final SinkConfig config;
   private final AtomicInteger unconfirmed = new AtomicInteger();
@@ -31,6 +34,9 @@ final class KafkaSink implements MessageSink {
 
   @Override
   public void send(Map<String, byte[]> headers, byte[] value) {
+    if (config.degrade && System.currentTimeMillis() < brokenUntil) {
+      failure.compareAndSet(null, new IllegalStateException("the broker failed a moment ago"));
+    }
     if (stopped()) {
       return;
     }
@@ -99,6 +105,7 @@ final class KafkaSink implements MessageSink {
     }
     if (!given) {
       given = true;
+      brokenUntil = System.currentTimeMillis() + PAUSE_MILLIS;
       LOG.warn("Provenance is lost from here on; the run's account will say partial: {}", error.toString());
     }
     return true;
