@@ -4,6 +4,7 @@ Executors send provenance themselves, each task its own; what an attempt sent co
 attempt succeeded, because its receipt comes home in an accumulator, which Spark adds up over successful tasks alone.
 """
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -11,10 +12,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
+from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
-from provenance_store.errors import InputError
+from provenance_store.errors import InputError, JobError
 from provenance_store.lake import layout
 from provenance_store.model.ids import version_prefix
 from provenance_store.services.service import Say
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from spark_apps.capture.rdd import TrackedRDD
 
 _PACKAGE = "io.headwater.capture"
+_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 
 
 class SparkRun:
@@ -267,7 +272,7 @@ def run_spark(
             layout.remove_unfinished(version)
         context.open_topic()
         captured = SparkRun(settings, session, context)
-        body(captured)
+        _execute(body, captured)
         _check_outputs(outputs, [version.dataset for version, _ in captured.outputs])
         manifest, sent = context.send_manifest(lambda _: captured.receipts(), marks=sorted(captured.marks))
         result = RunResult(
@@ -284,6 +289,27 @@ def run_spark(
         )
         context.publish(result, {unfinished: version for version, unfinished in captured.outputs})
     return result
+
+
+def _execute(body: Callable[[SparkRun], None], captured: SparkRun) -> None:
+    try:
+        body(captured)
+    except AnalysisException:
+        raise  # the program is wrong, and where it is wrong is what its author needs
+    except (Py4JJavaError, CapturedException) as error:
+        context = captured.context
+        raise JobError(
+            f"Spark job {context.dic}, run {context.run}, failed; no manifest was sent and no version was written. "
+            f"Spark said: {_root_cause(error)}"
+        ) from error
+
+
+def _root_cause(error: Exception) -> str:
+    """What a failing task said, without the ways that led there."""
+    said = str(error)
+    causes = _CAUSE.findall(said)
+    first = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+    return str(causes[-1] if causes else first).strip()
 
 
 def _check_outputs(declared: Sequence[str], written: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from provenance_store.errors import JobError
 from provenance_store.lake import layout, orders
 from provenance_store.reduction.exact import reduce_messages
 from provenance_store.services import lifecycle
@@ -41,7 +42,7 @@ def test_both_policies(tmp_path: Path, spark_session: SparkSession) -> None:
         orders.generate(settings.lake, count=500, seed=2, version="v1")
         outputs = ["before", "after"]
 
-        with pytest.raises(Exception, match=r"could not be sent to Kafka topic headwater\.dic.*policy is `fail`"):
+        with pytest.raises(JobError, match=r"could not be sent to Kafka topic headwater\.dic.*policy is `fail`"):
             run_spark(
                 "dic",
                 stop_in_the_middle(settings, start_again=True),

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
-from provenance_store.errors import InputError
+from provenance_store.errors import InputError, JobError
 from provenance_store.lake import layout
 from provenance_store.settings import Settings
 from spark_apps.capture.dataframe import TrackedFrame
@@ -85,7 +85,7 @@ def test_a_line_break_in_a_text_is_refused(capture: Capture, shop: Settings) -> 
     def body(run: SparkRun) -> None:
         run.read("orders").select(F.lit("two\nlines").alias("value")).write("out", format="text")
 
-    with pytest.raises(Exception, match="taken for two records"):
+    with pytest.raises(JobError, match="taken for two records"):
         capture(body)
     assert layout.list_versions(shop.lake, "out") == []
 
