@@ -12,6 +12,8 @@ from provenance_store.services import jvm
 from provenance_store.settings import LOOPBACK, Settings
 from provenance_store.transport.kafka import MAX_REQUEST_BYTES
 
+VISIBILITY = "spark.rdd.cache.visibilityTracking.enabled"
+
 
 def open_session(
     settings: Settings, application: str, jars: Sequence[Path], conf: dict[str, str] | None = None
@@ -29,6 +31,8 @@ def open_session(
         "spark.sql.redaction.options.regex": "(?i)password|secret|jaas|keystore",
         "spark.redaction.regex": "(?i)password|secret|token|jaas|keystore",
         "spark.sql.session.timeZone": "UTC",
+        # Else a task that fills a cache and then fails is tried again from the cache, and what it told is lost.
+        VISIBILITY: "true",
         "spark.sql.shuffle.partitions": "8",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }

@@ -14,10 +14,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 from pyspark.sql.types import DataType
 
+from provenance_store.errors import InputError
 from spark_apps.capture.errors import UnsupportedOperationError
 from spark_apps.capture.plans import check_narrow, key_columns, type_of
 from spark_apps.capture.tokens import PREFIX, Token, group_pair, token_columns, token_names
 from spark_apps.capture.windows import with_windows
+from spark_apps.session import VISIBILITY
 
 if TYPE_CHECKING:
     from spark_apps.capture.spark_run import SparkRun
@@ -145,11 +147,13 @@ class TrackedFrame:
 
     def cache(self) -> "TrackedFrame":
         """As Spark's; lost and computed again, its members are told again under the same names."""
-        self._frame.cache()
-        return self
+        return self.persist()
 
     def persist(self, *arguments: Any) -> "TrackedFrame":
         """As Spark's."""
+        if self._frame.sparkSession.sparkContext.getConf().get(VISIBILITY, "false") != "true":
+            # A task that fails after filling the cache is tried again from the cache: what it told would be lost.
+            raise InputError(f"Caching is exact only with {VISIBILITY}=true: set it where the session is made.")
         self._frame.persist(*arguments)
         return self
 

@@ -21,11 +21,10 @@ from spark_apps.capture.errors import UnsupportedOperationError
 from spark_apps.capture.rdd_base import LineageRDD, info_of
 from spark_apps.capture.rdd_feeds import Function
 from spark_apps.capture.rdd_output import save_lines
+from spark_apps.session import VISIBILITY
 
 if TYPE_CHECKING:
     from spark_apps.capture.spark_run import SparkRun
-
-_VISIBILITY = "spark.rdd.cache.visibilityTracking.enabled"
 
 
 def read_text(run: "SparkRun", version: Version, min_partitions: int | None = None) -> "TrackedRDD":
@@ -81,10 +80,12 @@ class TrackedRDD(LineageRDD):
 
     def flatMap(self, f: Function, preservesPartitioning: bool = False) -> Self:
         """As Spark's."""
+        self._decides("flatMap")
         return self._then(feeds.FlatMap(f), keeps=preservesPartitioning)
 
     def filter(self, f: Function) -> Self:
         """As Spark's."""
+        self._decides("filter")
         return self._then(feeds.Filter(f), keeps=True)
 
     def mapValues(self, f: Function) -> Self:
@@ -93,6 +94,7 @@ class TrackedRDD(LineageRDD):
 
     def flatMapValues(self, f: Function) -> Self:
         """As Spark's."""
+        self._decides("flatMapValues")
         return self._then(feeds.FlatMap(lambda pair: ((pair[0], value) for value in f(pair[1]))), keeps=True)
 
     def keyBy(self, f: Function) -> Self:
@@ -120,14 +122,14 @@ class TrackedRDD(LineageRDD):
         self._check(other)
         united = self._tokened().union(other._tokened())
         settled, told = self._settled and other._settled, self._told or other._told
-        return self._new(united, feeds.tokened, settled=settled, told=told)
+        return self._new(united, feeds.tokened, settled=settled, told=told, grouped=self._grouped or other._grouped)
 
     def coalesce(self, numPartitions: int, shuffle: bool = False) -> Self:
         """As Spark's."""
         moved = self._tokened().coalesce(numPartitions, shuffle)
         # A shuffle that goes round by the order of arrival may deal otherwise when it is repeated.
         if shuffle:
-            return self._new(moved, feeds.tokened, settled=False)
+            return self._new(moved, feeds.tokened, settled=False, grouped=self._grouped)
         return self._narrow(moved, feeds.tokened)
 
     def repartition(self, numPartitions: int) -> Self:
@@ -140,10 +142,10 @@ class TrackedRDD(LineageRDD):
 
     def persist(self, storageLevel: StorageLevel = StorageLevel.MEMORY_ONLY) -> Self:
         """As Spark's."""
-        if self._told and self._rdd.context.getConf().get(_VISIBILITY, "false") != "true":
+        if self._told and self._rdd.context.getConf().get(VISIBILITY, "false") != "true":
             # A task that fails after filling the cache is tried again from the cache: what it told would be lost.
             raise InputError(
-                f"Caching what mapPartitions made is exact only with {_VISIBILITY}=true: set it in [spark] conf."
+                f"Caching what mapPartitions made is exact only with {VISIBILITY}=true: set it in [spark] conf."
             )
         if self._steps:
             self._rdd, self._feed, self._steps, self._keeps = self._tokened(), feeds.tokened, (), False
@@ -166,7 +168,7 @@ class TrackedRDD(LineageRDD):
     ) -> Self:
         """As Spark's."""
         ordered = self._tokened().sortBy(lambda pair: keyfunc(pair[1]), ascending, numPartitions)
-        return self._new(ordered, feeds.tokened)
+        return self._new(ordered, feeds.tokened, grouped=self._grouped)
 
     def sortByKey(
         self,
@@ -176,7 +178,7 @@ class TrackedRDD(LineageRDD):
     ) -> Self:
         """As Spark's."""
         ordered = self._keyed().sortByKey(ascending, numPartitions, keyfunc)  # type: ignore[arg-type]  # None as well
-        return self._new(ordered, feeds.keyed, keeps=True)
+        return self._new(ordered, feeds.keyed, keeps=True, grouped=self._grouped)
 
     # --- groups
 
@@ -230,8 +232,9 @@ class TrackedRDD(LineageRDD):
 
     def distinct(self, numPartitions: int | None = None) -> Self:
         """As Spark's."""
+        self._decides("distinct")
         tapped, names = self._tell_members(self._run.operation("distinct"), whole=True)
-        return self._new(tapped.distinct(numPartitions), feeds.DistinctValues(names))
+        return self._new(tapped.distinct(numPartitions), feeds.DistinctValues(names), grouped=self._grouped)
 
     def cogroup(self, other: Self, numPartitions: int | None = None) -> Self:
         """As Spark's."""
@@ -239,7 +242,8 @@ class TrackedRDD(LineageRDD):
         operation = self._run.operation("cogroup")
         left, names = self._tell_members(operation)
         right, _ = other._tell_members(operation)
-        return self._new(left.cogroup(right, numPartitions), feeds.Groups(names), keeps=True)
+        self._decides_by_key("cogroup", other)
+        return self._new(left.cogroup(right, numPartitions), feeds.Groups(names), keeps=True, grouped=True)
 
     def mapPartitions(self, f: Function, preservesPartitioning: bool = False) -> Self:
         """As Spark's."""

@@ -51,6 +51,7 @@ class LineageRDD:
         keeps: bool = False,
         settled: bool = True,
         told: bool = False,
+        grouped: bool = False,
     ) -> None:
         self._run = run
         self._rdd = rdd
@@ -59,6 +60,7 @@ class LineageRDD:
         self._keeps = keeps  # the values' keys are still those that Spark partitioned by
         self._settled = settled  # computing a partition again gives the same records, if in another order
         self._told = told  # something is told on the way from the last shuffle to here
+        self._grouped = grouped  # values were made of several records, and change when one of them goes
 
     @property
     def _chain(self) -> Chain:
@@ -73,8 +75,9 @@ class LineageRDD:
         keeps: bool = False,
         settled: bool = True,
         told: bool = False,
+        grouped: bool = False,
     ) -> Self:
-        return type(self)(self._run, rdd, feed, steps, keeps=keeps, settled=settled, told=told)
+        return type(self)(self._run, rdd, feed, steps, keeps=keeps, settled=settled, told=told, grouped=grouped)
 
     def _then(self, step: Step, *, keeps: bool = False) -> Self:
         return self._new(
@@ -84,10 +87,11 @@ class LineageRDD:
             keeps=keeps and self._keeps,
             settled=self._settled,
             told=self._told,
+            grouped=self._grouped,
         )
 
     def _narrow(self, rdd: RDD[Any], feed: Feed) -> Self:
-        return self._new(rdd, feed, settled=self._settled, told=self._told)
+        return self._new(rdd, feed, settled=self._settled, told=self._told, grouped=self._grouped)
 
     def _tokened(self) -> RDD[Any]:
         """Pairs of a token and a value."""
@@ -108,19 +112,36 @@ class LineageRDD:
         return self._rdd.mapPartitionsWithIndex(tap, self._keeps), names
 
     def _group(self, name: str, shuffle: Callable[[RDD[Any]], RDD[Any]]) -> Self:
+        self._decides_by_key(name)
         tapped, names = self._tell_members(self._run.operation(name))
-        return self._new(shuffle(tapped), feeds.Groups(names), keeps=True)
+        return self._new(shuffle(tapped), feeds.Groups(names), keeps=True, grouped=True)
 
     def _map_partitions(self, name: str, function: Function) -> Self:
         info, operation = info_of(self._run), self._run.operation(name)
         names = GroupNames(info.secret, operation)
         tap = TellPartition(info, operation, names, self._chain, function, settled=self._settled)
         made = self._rdd.mapPartitionsWithIndex(tap)
-        return self._new(made, feeds.tokened, settled=self._settled, told=True)
+        return self._new(made, feeds.tokened, settled=self._settled, told=True, grouped=True)
 
     def _join(self, other: Self, shuffle: Callable[[RDD[Any], RDD[Any]], RDD[Any]]) -> Self:
         self._check(other)
-        return self._new(shuffle(self._keyed(), other._keyed()), feeds.joined, keeps=True)
+        self._decides_by_key("join", other)
+        joined = shuffle(self._keyed(), other._keyed())
+        return self._new(joined, feeds.joined, keeps=True, grouped=self._grouped or other._grouped)
+
+    def _decides(self, operation: str) -> None:
+        """Mark the run where values made of several records decide which outputs there are.
+
+        Taking one of the records away may then make outputs that were not there, which no dependency shows. Whether
+        the function looks at such a value is not known, so it is taken to.
+        """
+        if self._grouped:
+            self._run.mark(f"{operation} of an aggregate")
+
+    def _decides_by_key(self, operation: str, *others: "LineageRDD") -> None:
+        """The same where keys decide; the key of a group does not change with its records, until it is mapped."""
+        if any(one._grouped and not one._keeps for one in (self, *others)):
+            self._run.mark(f"{operation} by an aggregate")
 
     def _check(self, other: object) -> None:
         if not isinstance(other, LineageRDD) or other._run is not self._run:

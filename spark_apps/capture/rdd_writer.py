@@ -27,7 +27,7 @@ Token: TypeAlias = str | tuple[str, ...]
 BATCH = 1 << 15
 _SEAL_BYTES = 384 << 10
 # Members told in one relation, so that no relation comes near the size of a message.
-_MEMBERS = 1 << 10
+_MEMBERS = 1000
 # With more files than this in a batch, ids are written whole: readers expand by trying each prefix in turn.
 _MAX_PREFIXES = 32
 _HOST = socket.gethostname()
@@ -91,11 +91,13 @@ class TaskWriter:
         for name, tokens in table:
             told = tokens if prefixes is not None else list(map(self._whole, tokens))
             for at in range(0, len(told), _MEMBERS):
-                some = told[at : at + _MEMBERS]
-                entities = f'"{some[0]}"' if len(some) == 1 else '["' + '","'.join(some) + '"]'
-                row = f'"_:{len(rows)}":{{"prov:collection":"{name}","prov:entity":{entities}}}'
-                rows.append(row)
-                size += len(row)
+                # A relation has one id at each end: a list of members would be shorter, and is not in the contract.
+                some = [
+                    f'"_:{number}":{{"prov:collection":"{name}","prov:entity":"{token}"}}'
+                    for number, token in enumerate(told[at : at + _MEMBERS], len(rows))
+                ]
+                rows += some
+                size += sum(map(len, some))
                 if size > _SEAL_BYTES:
                     self._seal("hadMember", rows, prefixes)
                     rows, size = [], 0

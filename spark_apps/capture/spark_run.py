@@ -35,7 +35,16 @@ if TYPE_CHECKING:
     from spark_apps.capture.rdd import TrackedRDD
 
 _PACKAGE = "io.headwater.capture"
-_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+# What a Python worker raised stands at the end of its traceback; what a JVM raised, behind the last cause.
+_CAUSES = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"^provenance_store\.errors\.\w+: (.+)$",
+        r"^Caused by: (?!org\.apache\.spark\.api\.python\.PythonException)[\w.$]+: (.+)$",
+        r"^: (?!org\.apache\.spark\.SparkException)[\w.$]+: (.+)$",
+        r"^(\w[\w.]*(?:Error|Exception|Interrupt): .+)$",
+    )
+)
 
 
 class SparkRun:
@@ -307,9 +316,10 @@ def _execute(body: Callable[[SparkRun], None], captured: SparkRun) -> None:
 def _root_cause(error: Exception) -> str:
     """What a failing task said, without the ways that led there."""
     said = str(error)
-    causes = _CAUSE.findall(said)
-    first = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
-    return str(causes[-1] if causes else first).strip()
+    for pattern in _CAUSES:
+        if found := pattern.findall(said):
+            return str(found[-1]).strip()
+    return next((line for line in said.splitlines() if line.strip()), type(error).__name__).strip()
 
 
 def _check_outputs(declared: Sequence[str], written: Sequence[str]) -> None:

@@ -6,8 +6,10 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.io.LongWritable;
 import org.apache.hadoop.io.Text;
 import org.apache.hadoop.mapreduce.InputSplit;
+import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
 import org.apache.hadoop.mapreduce.lib.input.FileSplit;
 import org.apache.hadoop.mapreduce.lib.input.TextInputFormat;
+import org.apache.hadoop.util.StringUtils;
 import org.apache.spark.api.java.JavaNewHadoopRDD;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -30,11 +32,11 @@ public final class Lines {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
     Configuration conf = new Configuration(context.hadoopConfiguration());
     conf.set("textinputformat.record.delimiter", "\n");
+    conf.set(FileInputFormat.INPUT_DIR, paths(tokens.keySet()));
     @SuppressWarnings("unchecked")
     JavaNewHadoopRDD<LongWritable, Text> lines =
         (JavaNewHadoopRDD<LongWritable, Text>)
-            context.newAPIHadoopFile(
-                String.join(",", tokens.keySet()), TextInputFormat.class, LongWritable.class, Text.class, conf);
+            context.newAPIHadoopRDD(conf, TextInputFormat.class, LongWritable.class, Text.class);
     JavaRDD<InternalRow> rows =
         lines.mapPartitionsWithInputSplit((split, pairs) -> new Rows(tokenOf(tokens, split), pairs), true);
     StructType schema =
@@ -54,6 +56,7 @@ public final class Lines {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
     Configuration conf = new Configuration(context.hadoopConfiguration());
     conf.set("textinputformat.record.delimiter", "\n");
+    conf.set(FileInputFormat.INPUT_DIR, paths(names.keySet()));
     long total = 0;
     for (String path : names.keySet()) {
       total += new java.io.File(path).length();
@@ -63,8 +66,7 @@ public final class Lines {
     @SuppressWarnings("unchecked")
     JavaNewHadoopRDD<LongWritable, Text> lines =
         (JavaNewHadoopRDD<LongWritable, Text>)
-            context.newAPIHadoopFile(
-                String.join(",", names.keySet()), TextInputFormat.class, LongWritable.class, Text.class, conf);
+            context.newAPIHadoopRDD(conf, TextInputFormat.class, LongWritable.class, Text.class);
     return lines.mapPartitionsWithInputSplit(
         (split, pairs) -> {
           String name = names.get(((FileSplit) split).getPath().toUri().getPath());
@@ -85,6 +87,16 @@ public final class Lines {
           };
         },
         true);
+  }
+
+  /** Paths as Hadoop takes several of them: commas part them, and braces, brackets and stars would be patterns. */
+  private static String paths(Iterable<String> files) {
+    StringBuilder joined = new StringBuilder();
+    for (String file : files) {
+      String plain = file.replaceAll("([\\[\\]{}*?\\\\])", "\\\\$1");
+      joined.append(joined.length() == 0 ? "" : ",").append(StringUtils.escapeString(plain));
+    }
+    return joined.toString();
   }
 
   private static long tokenOf(HashMap<String, Long> tokens, InputSplit split) {
