@@ -72,7 +72,7 @@ class Emitter:
         self._seal_if_full()
 
     def derive(self, generated: Sequence[str], used: str) -> None:
-        """Add an execution with one input: each thing it made was derived from that, which says the same in less."""
+        """Add what an execution with one input made: that each was derived from it says the same in less."""
         number = self._number
         for entity in generated:
             self._derived.append(f'"_:{number}":{{"prov:generatedEntity":"{entity}","prov:usedEntity":"{used}"}}')
@@ -84,7 +84,7 @@ class Emitter:
         self._number = number
 
     def collect(self, name: str, members: str) -> None:
-        """Add a collection, its members given as they stand in the message: with `","` between. A part of one fits."""
+        """Add members of a collection, as they stand in a message, with `","` between; no more than fit in one."""
         size = len(name) + len(members) + _ROW
         self._make_room(size)
         self._members.append(f'"_:{self._number}":{{"prov:collection":"{name}","prov:entity":["{members}"]}}')

@@ -21,6 +21,7 @@ import msgspec
 from provenance_store.errors import InputError, JobError
 from provenance_store.lake import layout
 from provenance_store.settings import Settings
+from provenance_store.transport.wiring import make_topics
 from spark_apps.capture import counters
 from spark_apps.capture.hadoop_engine import ENGINES, Engine, quote_command
 from spark_apps.capture.hadoop_job import JOB_FILE_VARIABLE, HadoopJob, InputRoot, JobFile, dump_settings, load_job
@@ -137,6 +138,7 @@ class _Execution:
         )
         path = self._context.folder / "job.json"
         try:
+            make_topics(engine.settings, self._context.topic, required=self._context.policy == "fail")
             job_file.write(path)
             generic, seen_as = engine.ship(path)
             command = self._command(generic, seen_as, list(roots.values()), engine.write_to(unfinished))

@@ -6,16 +6,18 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
-from pydantic import SecretStr
 
 from provenance_store.errors import InputError
 from provenance_store.model.ids import file_prefix
-from provenance_store.settings import Settings
 from spark_apps.capture.writer import Policy
+
+if TYPE_CHECKING:
+    # Workers import this module, and the library that reads settings takes longer to load than all the rest.
+    from provenance_store.settings import Settings
 
 Pairs: TypeAlias = Iterable[tuple[str, str]]
 MapFunction: TypeAlias = Callable[[int, str], Pairs]
@@ -73,8 +75,10 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True):
         """The file that the driver wrote."""
         return msgspec.json.decode(path.read_bytes(), type=cls)
 
-    def open_settings(self) -> Settings:
+    def open_settings(self) -> "Settings":
         """The driver's settings; nothing in the worker's own environment changes them."""
+        from provenance_store.settings import Settings  # noqa: PLC0415 - see above
+
         return Settings(**self.settings)
 
     def input_prefix(self, uri: str) -> str:
@@ -90,8 +94,9 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True):
         return file_prefix(self.output_dataset, self.output_version, f"part-{partition:05d}")
 
 
-def dump_settings(settings: Settings) -> dict[str, Any]:
+def dump_settings(settings: "Settings") -> dict[str, Any]:
     """Settings as JSON takes them, secrets in clear: only ever for a private file."""
+    from pydantic import SecretStr  # noqa: PLC0415 - see above
 
     def reveal(value: object) -> str:
         return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

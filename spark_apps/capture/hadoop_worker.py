@@ -2,39 +2,66 @@
 
 Ids of items and executions are the same on every try of a task, are short, and say nothing about contents:
 
-    run:m<map task>-<line's offset, hex>      a call of map;       its pairs are <it>.0, <it>.1, …
-    run:c<hash of the ids that it used>       a call of combine;   its pairs likewise
-    run:r<partition>-<number of group, hex>   a call of reduce;    its pairs are records of the lake
+    run:m<map task>-<batch>.<number>         what the calls of map on a batch of lines made for one key
+    run:c<the least of the items it used>    what calls of combine made of several such items
+    run:r<partition>-<number of group, hex>  a call of reduce; its pairs are records of the lake
 
-A call that gives no pair leads nowhere and leaves nothing.
+A key's pairs come together in one call of reduce, whatever happens to them on the way, so pairs that a map task made
+for one key need no names of their own: they share an item, and the item's members are the lines they came from. Pairs
+that combine makes of one item are of that item still. What combine made of several travels with the pairs, and the
+reducer tells it: combiners are many short processes, and need no connection. Calls that give no pair leave nothing.
 """
 
+import gc
 import os
 import socket
 import sys
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from provenance_store.errors import InputError
+from provenance_store.model.ids import LAKE_NAMESPACE, LAKE_PREFIX
 from provenance_store.model.message import Headers
-from provenance_store.transport.wiring import open_transport
+from provenance_store.transport.port import Transport
+from provenance_store.transport.wiring import open_task_transport
 from spark_apps.capture import counters
-from spark_apps.capture.hadoop_job import JOB_FILE_VARIABLE, GroupFunction, JobFile, MapFunction, load_job
-from spark_apps.capture.wrapping import Item, escape, output_line, unescape, unwrap, wrap
+from spark_apps.capture.hadoop_job import JOB_FILE_VARIABLE, GroupFunction, JobFile, MapFunction, Pairs, load_job
+from spark_apps.capture.wrapping import (
+    TELLING,
+    Line,
+    end_line,
+    escape,
+    output_line,
+    read_telling,
+    start_line,
+    telling,
+    unescape,
+    unwrap,
+)
 from spark_apps.capture.writer import Writer
 
-Emit: TypeAlias = Callable[[str, Sequence[str], Sequence[str]], None]
 Write: TypeAlias = Callable[[bytes], object]
 
-_ID_BYTES = 16
 _BUFFER = 1 << 20
 _KINDS = ("map", "combine", "reduce")
+# A map task tells what it made after so many pairs: enough that a key's pairs meet, and no burden to hold.
+BATCH = 1 << 19
+# The prefix bound to the namespace of the file that a map task reads, and to that of a reducer's.
+_FILE = "f"
+
+
+class Tell(Protocol):
+    """Where a task tells what it did."""
+
+    def emit(self, activity: str, used: Sequence[str], generated: Sequence[str]) -> None:
+        """Tell of one whole execution."""
+
+    def collect(self, name: str, members: Sequence[str]) -> None:
+        """Tell members of a collection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,97 +89,183 @@ class Task:
             ) from None
 
 
-def run_map(function: MapFunction, lines: Iterable[bytes], write: Write, emit: Emit, *, task: int, prefix: str) -> None:
+def run_map(function: MapFunction, lines: Iterable[bytes], write: Write, tell: Tell, *, task: int, prefix: str) -> None:
     """Call `map` on every `<offset>TAB<line>`."""
+    items = _Items(tell, task, prefix)
+    of_key = items.of_key
+    room = BATCH
+    last: object = run_map  # no value of a pair
+    end = b""
     for record in lines:
         position, _, line = record.partition(b"\t")
         offset = int(position)
-        activity = f"run:m{task}-{offset:x}"
-        items: list[str] = []
         for key, value in function(offset, line.rstrip(b"\n").decode("utf-8", "surrogateescape")):
-            item = f"{activity}.{len(items)}"
-            items.append(item)
-            write(wrap(key, item, value))
-        if items:
-            emit(activity, (f"{prefix}{offset}",), items)
+            found = of_key.get(key)
+            if found is None:
+                found = items.add(key, offset)
+                room -= 1
+            elif found[1][-1] != offset:
+                found[1].append(offset)
+                room -= 1
+            if value is not last:  # many a job gives the same value again and again
+                last, end = value, end_line(value)
+            write(found[0] + end)
+        if room <= 0:
+            items.tell()
+            room = BATCH
+    items.tell()
 
 
-def run_combine(function: GroupFunction, lines: Iterable[bytes], write: Write, emit: Emit) -> None:
-    """Call `combine` on every group; its pairs are held back until all ids of the group are known."""
-    for raw_key, group in groupby(map(unwrap, lines), key=itemgetter(0)):
-        used: list[str] = []
-        pairs = list(function(unescape(raw_key), _values(group, used)))
-        _drain(group, used)  # noqa: B031 - the rest of the same group is meant
-        digest = blake2b("\n".join(sorted(used)).encode("ascii"), digest_size=_ID_BYTES).digest()
-        activity = f"run:c{urlsafe_b64encode(digest).rstrip(b'=').decode('ascii')}"
-        items = [f"{activity}.{number}" for number in range(len(pairs))]
-        for (key, value), item in zip(pairs, items, strict=True):
+class _Items:
+    """The items of a batch: for each key the start of its lines in the shuffle, and the offsets its pairs came from."""
+
+    def __init__(self, tell: Tell, task: int, prefix: str) -> None:
+        self.of_key: dict[str, tuple[bytes, list[int]]] = {}
+        self._tell = tell
+        self._task = task
+        self._prefix = prefix
+        self._batch = 0
+
+    def add(self, key: str, offset: int) -> tuple[bytes, list[int]]:
+        """The item of a key that has none yet."""
+        added = self.of_key[key] = start_line(key, self._name(len(self.of_key))), [offset]
+        return added
+
+    def tell(self) -> None:
+        """Tell the members of all items, and begin the next batch."""
+        prefix = self._prefix
+        for number, (_, offsets) in enumerate(self.of_key.values()):
+            self._tell.collect(self._name(number), [f"{prefix}{offset}" for offset in offsets])
+        self.of_key.clear()
+        self._batch += 1
+
+    def _name(self, number: int) -> str:
+        return f"run:m{self._task}-{self._batch}.{number}"
+
+
+def run_combine(function: GroupFunction, lines: Iterable[bytes], write: Write) -> None:
+    """Call `combine` on every group; its pairs are held back until all items of the group are known."""
+
+    def hand_on(line: Line) -> None:
+        write(b"%b\t%b\t%b\n" % line)  # what an earlier combiner told
+
+    for raw_key, group in groupby(unwrap(lines), key=itemgetter(0)):
+        items: dict[bytes, None] = {}
+        pairs = list(_call(function, raw_key, group, items, hand_on))
+        if not pairs:
+            continue
+        (item, *others) = items
+        if others:
+            item = b"run:c" + min(items).removeprefix(b"run:")
+            write(telling(raw_key, item, items))
+        start = b"%b\t%b\t" % (raw_key, item)
+        for key, value in pairs:
             if escape(key) != raw_key:
                 raise InputError("combine gave a pair with another key than its group's; Hadoop needs the same.")
-            write(wrap(key, item, value))
-        if items:
-            emit(activity, used, items)
+            write(start + end_line(value))
 
 
 def run_reduce(
-    function: GroupFunction, lines: Iterable[bytes], write: Write, emit: Emit, *, partition: int, prefix: str
+    function: GroupFunction,
+    lines: Iterable[bytes],
+    write: Write,
+    tell: Tell,
+    tell_combined: Tell,
+    *,
+    partition: int,
+    prefix: str,
 ) -> None:
     """Call `reduce` on every group, counting the bytes written: a record's position is where its line begins."""
+
+    def hear(line: Line) -> None:
+        tell_combined.collect(*read_telling(line))
+
     position = 0
-    for number, (raw_key, group) in enumerate(groupby(map(unwrap, lines), key=itemgetter(0))):
-        used: list[str] = []
+    for number, (raw_key, group) in enumerate(groupby(unwrap(lines), key=itemgetter(0))):
+        items: dict[bytes, None] = {}
         generated: list[str] = []
-        for key, value in function(unescape(raw_key), _values(group, used)):
+        for key, value in _call(function, raw_key, group, items, hear):
             line = output_line(key, value)
             generated.append(f"{prefix}{position}")
             write(line)
             position += len(line)
-        # An output depends on every record of its group, also on those that the function did not care to read.
-        _drain(group, used)
         if generated:
-            emit(f"run:r{partition}-{number:x}", used, generated)
+            tell.emit(f"run:r{partition}-{number:x}", [item.decode("ascii") for item in items], generated)
 
 
-def _values(group: Iterator[Item], used: list[str]) -> Iterator[str]:
-    for _, item, value in group:
-        used.append(item)
-        yield value
+def _call(
+    function: GroupFunction,
+    raw_key: bytes,
+    group: Iterator[Line],
+    items: dict[bytes, None],
+    hear: Callable[[Line], None],
+) -> Pairs:
+    """What the function makes of a group. It depends on pairs that the function did not care to read too."""
+    values = _values(group, items, hear)
+    first = next(values, None)
+    if first is None:
+        return  # of this key there are only tellings: combine has left no pair of it
+    yield from function(unescape(raw_key), chain((first,), values))
+    for _ in values:
+        pass
 
 
-def _drain(group: Iterator[Item], used: list[str]) -> None:
-    used.extend(item for _, item, _ in group)
+def _values(group: Iterator[Line], items: dict[bytes, None], hear: Callable[[Line], None]) -> Iterator[str]:
+    for line in group:
+        _, item, value = line
+        if item.startswith(TELLING):
+            hear(line)
+            continue
+        items[item] = None
+        yield unescape(value)
 
 
 def run_task(kind: str, reference: str, *, job_file: JobFile, task: Task, lines: Iterable[bytes], write: Write) -> None:
-    """One process of one attempt: run its function on all it is given, and leave the receipt."""
+    """One process of one attempt that tells what it does: run its function on all it is given, and leave receipts."""
     job = load_job(reference)
-    # Hadoop starts a combiner for every spill and partition, and again when it merges: each is a writer of its own.
-    suffix = f"-{os.urandom(6).hex()}" if kind == "combine" else ""
+    transport = open_task_transport(job_file.settings)
+    if kind == "map":
+        prefixes = {_FILE: _expand(job_file.input_prefix(task.input_file))}
+        writers = [_open_writer(transport, job_file, task, "map", prefixes)]
+        run_map(job.map, lines, write, writers[0], task=task.partition, prefix=f"{_FILE}:")
+    else:
+        prefixes = {_FILE: _expand(job_file.output_prefix(task.partition))}
+        writers = [_open_writer(transport, job_file, task, "reduce", prefixes)]
+        if job.combine is not None:
+            writers.append(_open_writer(transport, job_file, task, "combine", {}))
+        run_reduce(job.reduce, lines, write, writers[0], writers[-1], partition=task.partition, prefix=f"{_FILE}:")
+    lost = sum(writer.close() for writer in writers)
+    if lost:
+        counters.increment(counters.UNREPORTED, lost)
+
+
+def _open_writer(
+    transport: Transport, job_file: JobFile, task: Task, function: str, prefixes: Mapping[str, str]
+) -> Writer:
     headers = Headers(
         run=job_file.run,
         dic=job_file.dic,
-        attempt=f"{task.attempt}/{kind}{suffix}",
+        attempt=f"{task.attempt}/{function}",
         seq=0,
         task=task.task,
-        function=kind,
+        function=function,
         node=socket.gethostname(),
     )
-    transport = open_transport(job_file.open_settings())
-    writer = Writer(transport, job_file.topic, headers, task_attempt=task.attempt, policy=job_file.policy)
-    if kind == "map":
-        prefix = job_file.input_prefix(task.input_file)
-        run_map(job.map, lines, write, writer.emit, task=task.partition, prefix=prefix)
-    elif kind == "combine":
-        if job.combine is None:
-            raise InputError(f"{reference} has no combine.")
-        run_combine(job.combine, lines, write, writer.emit)
-    else:
-        prefix = job_file.output_prefix(task.partition)
-        run_reduce(job.reduce, lines, write, writer.emit, partition=task.partition, prefix=prefix)
-    lost = writer.close()
-    if lost:
-        counters.increment(counters.UNREPORTED, lost)
-    counters.flush()
+    return Writer(
+        transport, job_file.topic, headers, task_attempt=task.attempt, policy=job_file.policy, prefixes=prefixes
+    )
+
+
+def _expand(prefix: str) -> str:
+    return LAKE_NAMESPACE + prefix.removeprefix(LAKE_PREFIX)
+
+
+def combine_task(reference: str, *, lines: Iterable[bytes], write: Write) -> None:
+    """One process of a combiner, of which Hadoop starts one for every spill and partition, and again for merges."""
+    job = load_job(reference)
+    if job.combine is None:
+        raise InputError(f"{reference} has no combine.")
+    run_combine(job.combine, lines, write)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -161,12 +274,17 @@ def main(arguments: Sequence[str]) -> None:
         raise InputError(f"usage: python -m spark_apps.capture.hadoop_worker {'|'.join(_KINDS)} module:attribute")
     kind, reference = arguments
     task = Task.from_environment(os.environ)
-    job_file = JobFile.read(Path(os.environ[JOB_FILE_VARIABLE]))
     # A print in a user's function would land among the pairs: from here on stdout is stderr for everyone but us.
     pipe = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with os.fdopen(pipe, "wb", buffering=_BUFFER) as output:
-        run_task(kind, reference, job_file=job_file, task=task, lines=sys.stdin.buffer, write=output.write)
+        gc.freeze()  # what was imported stays for as long as the process lives: not to be looked at again and again
+        if kind == "combine":
+            combine_task(reference, lines=sys.stdin.buffer, write=output.write)
+        else:
+            job_file = JobFile.read(Path(os.environ[JOB_FILE_VARIABLE]))
+            run_task(kind, reference, job_file=job_file, task=task, lines=sys.stdin.buffer, write=output.write)
+        counters.flush()
 
 
 if __name__ == "__main__":

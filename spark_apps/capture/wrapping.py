@@ -3,10 +3,14 @@
 Hadoop partitions and sorts by the bytes before the first tab, so by the user's key alone. Keys and values may hold any
 text: the six bytes from BACKSPACE to CARRIAGE RETURN, among them tab and both line breaks, are written as BACKSPACE and
 a digit. As these six are neighbours and the digits ascend, escaped keys sort exactly as the keys themselves would.
+
+Of which items combine made another travels the same way, in lines of its own: `<key>TAB=<item>TAB<items>`. So it is
+told by whoever reads what Hadoop committed, and the many short processes of combiners need no connection.
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from provenance_store.errors import InputError
 
@@ -17,12 +21,10 @@ _ESCAPES = {bytes([code]): b"\x08%d" % (code - _FIRST) for code in range(_FIRST,
 _ORIGINALS = {b"%d" % (code - _FIRST): bytes([code]) for code in range(_FIRST, _LAST + 1)}
 
 
-class Item(NamedTuple):
-    """A wrapped pair, read: the key's bytes as they travel, the item's id and its value."""
-
-    raw_key: bytes
-    id: str
-    value: str
+# A line of the shuffle, taken apart: the key, the item's id and the value, as they travel.
+Line: TypeAlias = tuple[bytes, bytes, bytes]
+# A line whose id begins so is no pair: it tells of which items combine made this one.
+TELLING = b"="
 
 
 def escape(text: str) -> bytes:
@@ -44,18 +46,39 @@ def unescape(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogatepass")
 
 
+def start_line(key: str, item: str) -> bytes:
+    """A line of the shuffle as far as all pairs of an item share it."""
+    return b"%b\t%b\t" % (escape(key), item.encode("ascii"))
+
+
+def end_line(value: str) -> bytes:
+    """The rest of the line."""
+    return escape(value) + b"\n"
+
+
 def wrap(key: str, item: str, value: str) -> bytes:
     """A line of the shuffle."""
-    return b"%b\t%b\t%b\n" % (escape(key), item.encode("ascii"), escape(value))
+    return start_line(key, item) + end_line(value)
 
 
-def unwrap(line: bytes) -> Item:
-    """The pair in a line of the shuffle, and its item."""
-    try:
-        raw_key, item, value = line.rstrip(b"\n").split(b"\t", 2)
-    except ValueError:
-        raise InputError(f"{line[:80]!r} came through the shuffle and is no pair of this job.") from None
-    return Item(raw_key, item.decode("ascii"), unescape(value))
+def unwrap(lines: Iterable[bytes]) -> Iterator[Line]:
+    """The lines of the shuffle, taken apart."""
+    for line in lines:
+        try:
+            raw_key, item, value = line.split(b"\t", 2)
+        except ValueError:
+            raise InputError(f"{line[:80]!r} came through the shuffle and is no pair of this job.") from None
+        yield raw_key, item, value.rstrip(b"\n")
+
+
+def telling(raw_key: bytes, item: bytes, members: Iterable[bytes]) -> bytes:
+    """A line that tells of which items combine made this item, all of this key."""
+    return b"%b\t%b%b\t%b\n" % (raw_key, TELLING, item, b" ".join(members))
+
+
+def read_telling(line: Line) -> tuple[str, list[str]]:
+    """The item, and those it was made of."""
+    return line[1].removeprefix(TELLING).decode("ascii"), line[2].decode("ascii").split(" ")
 
 
 def output_line(key: str, value: str) -> bytes:

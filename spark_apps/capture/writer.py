@@ -6,7 +6,7 @@ partial. A writer that cannot even leave that receipt tells `close`'s caller how
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from provenance_store.errors import TransportError
@@ -16,23 +16,38 @@ from provenance_store.transport.port import Delivery, Receipts, Sink, Transport
 
 Policy: TypeAlias = Literal["fail", "degrade"]
 
+# Members told in one relation, so that no relation comes near the size of a message.
+_MEMBERS = 1 << 12
+
 
 class Writer:
     """Sends the executions of one attempt's one process."""
 
     def __init__(
-        self, transport: Transport, topic: str, headers: Headers, *, task_attempt: str, policy: Policy = "fail"
+        self,
+        transport: Transport,
+        topic: str,
+        headers: Headers,
+        *,
+        task_attempt: str,
+        policy: Policy = "fail",
+        prefixes: Mapping[str, str] | None = None,
     ) -> None:
         self._transport = transport
         self._task_attempt = task_attempt
         self._policy: Policy = policy
         opening: Callable[[], Sink] = lambda: transport.sink(topic)  # noqa: E731 - opened by whichever sink it is
         self._sink = opening() if policy == "fail" else _LossySink(opening)
-        self._emitter = Emitter(self._sink, headers)
+        self._emitter = Emitter(self._sink, headers, prefixes=prefixes)
 
     def emit(self, activity: str, used: Sequence[str], generated: Sequence[str]) -> None:
         """Send one whole function execution."""
         self._emitter.emit(activity, used, generated)
+
+    def collect(self, name: str, members: Sequence[str]) -> None:
+        """Send members of a collection."""
+        for at in range(0, len(members), _MEMBERS):
+            self._emitter.collect(name, '","'.join(members[at : at + _MEMBERS]))
 
     def close(self) -> int:
         """Wait until all is confirmed and leave the receipt; how many messages are lost that no receipt tells of."""

@@ -1,4 +1,4 @@
-"""What every transport promises, run against each: a real Kafka, and recordings."""
+"""What every transport promises, run against each: a real Kafka, the same as tasks use it, and recordings."""
 
 import uuid
 from collections import Counter, defaultdict
@@ -15,13 +15,19 @@ from provenance_store.transport.kafka import KafkaTransport
 from provenance_store.transport.partitioning import PARTITIONINGS
 from provenance_store.transport.port import Receipt, Transport
 from provenance_store.transport.recording import RecordingTransport
+from provenance_store.transport.wiring import make_topics, open_task_transport
+from spark_apps.capture.hadoop_job import dump_settings
 
 
-@pytest.fixture(params=["kafka", "recording"])
-def transport(request: pytest.FixtureRequest, tmp_path: Path) -> Transport:
+@pytest.fixture(params=["kafka", "task", "recording"])
+def transport(request: pytest.FixtureRequest, tmp_path: Path, topic: str) -> Transport:
     if request.param == "recording":
         return RecordingTransport(tmp_path)
-    return KafkaTransport(request.getfixturevalue("kafka_service"))
+    settings = request.getfixturevalue("kafka_service")
+    if request.param == "kafka":
+        return KafkaTransport(settings)
+    make_topics(settings, topic, required=True)  # as the driver does before it starts tasks
+    return open_task_transport(dump_settings(settings))
 
 
 @pytest.fixture
@@ -109,8 +115,8 @@ def test_several_writers_at_once_lose_nothing(transport: Transport, topic: str) 
 
 
 def test_a_topic_that_does_not_exist_is_an_error_that_names_it(transport: Transport, topic: str) -> None:
-    with pytest.raises(InputError, match=topic):
-        transport.source(topic)
+    with pytest.raises(InputError, match=f"{topic}-none"):
+        transport.source(f"{topic}-none")
 
 
 def test_receipts_come_back_for_their_run_alone_and_once(transport: Transport) -> None:

@@ -180,10 +180,10 @@ def group_all(s: State) -> tuple[TrackedFrame, Rows] | None:
     if not s.rows:
         return None
     frame = s.frame.agg(F.max("k").alias("k"), F.max("s").alias("s"), F.max("v").alias("v"))
+
     def top(_: Any, m: list[Value], i: int) -> Any:
-        return max(
-            (r[i] for r in m if r[i] is not None), default=None
-        )
+        return max((r[i] for r in m if r[i] is not None), default=None)
+
     return frame, grouped(s.rows, lambda _: 0, lambda k, m: (top(k, m, 0), top(k, m, 1), top(k, m, 2)))
 
 

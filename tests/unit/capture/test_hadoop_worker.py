@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from provenance_store.errors import InputError
 from provenance_store.model.ids import file_prefix
+from spark_apps.capture import hadoop_worker
 from spark_apps.capture.hadoop_worker import Task, run_combine, run_map, run_reduce
+from spark_apps.capture.wrapping import TELLING, read_telling, unwrap
 from spark_apps.dics.hashtag_count import add_up
 
 INPUT = file_prefix("words", "v1", "part-00000")
@@ -26,6 +28,9 @@ class Recorder:
 
     def emit(self, activity: str, used: object, generated: object) -> None:
         self.executions.append((activity, tuple(used), tuple(generated)))  # type: ignore[arg-type]
+
+    def collect(self, name: str, members: object) -> None:
+        self.executions.append((f"gathering {name}", tuple(members), (name,)))  # type: ignore[arg-type]
 
     def write(self, line: bytes) -> None:
         self.lines.append(line)
@@ -45,22 +50,21 @@ def simulate(texts: list[bytes], *, tasks: int, reducers: int, rng: random.Rando
     for task in range(tasks):
         mapped = Recorder()
         lines = [b"%d\t%b\n" % (offsets[n], texts[n]) for n in range(task, len(texts), tasks)]
-        run_map(words, lines, mapped.write, recorder.emit, task=task, prefix=INPUT)
+        run_map(words, lines, mapped.write, recorder, task=task, prefix=INPUT)
         spills: dict[int, list[bytes]] = defaultdict(list)
         for line in mapped.lines:
             spills[rng.randrange(3)].append(line)
         merged: list[bytes] = []
         for spill in spills.values():
-            merged += combine(spill, recorder)
-        for line in combine(merged, recorder) if rng.random() < 0.5 else merged:
+            merged += combine(spill)
+        for line in combine(merged) if rng.random() < 0.5 else merged:
             partitions[crc32(line.split(b"\t")[0]) % reducers].append(line)
     outputs: dict[str, bytes] = {}
     for partition in range(reducers):
         reduced = Recorder()
         prefix = file_prefix("counts", "r1", f"part-{partition:05d}")
-        run_reduce(
-            add_up, sorted(partitions[partition]), reduced.write, recorder.emit, partition=partition, prefix=prefix
-        )
+        lines = sorted(partitions[partition], key=lambda line: line.split(b"\t")[0])
+        run_reduce(add_up, lines, reduced.write, recorder, recorder, partition=partition, prefix=prefix)
         position = 0
         for line in reduced.lines:
             outputs[f"{prefix}{position}"] = line
@@ -68,21 +72,24 @@ def simulate(texts: list[bytes], *, tasks: int, reducers: int, rng: random.Rando
     return outputs, recorder
 
 
-def combine(lines: list[bytes], recorder: Recorder) -> list[bytes]:
+def combine(lines: list[bytes]) -> list[bytes]:
     combined = Recorder()
-    run_combine(add_up, sorted(lines, key=lambda line: line.split(b"\t")[0]), combined.write, recorder.emit)
+    run_combine(add_up, sorted(lines, key=lambda line: line.split(b"\t")[0]), combined.write)
     return combined.lines
 
 
 def close_over(executions: list[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> dict[str, set[str]]:
     """Every output's inputs, by walking back from it."""
-    made_by = {item: used for _, used, generated in executions for item in generated}
+    made_from: defaultdict[str, set[str]] = defaultdict(set)
+    for _, used, generated in executions:
+        for item in generated:
+            made_from[item].update(used)
     dependencies: dict[str, set[str]] = {}
-    for output in (item for item in made_by if item.startswith("lake:")):
+    for output in [item for item in made_from if item.startswith("lake:")]:
         found: set[str] = set()
         todo = [output]
         while todo:
-            for item in made_by[todo.pop()]:
+            for item in made_from[todo.pop()]:
                 if item.startswith("lake:"):
                     found.add(item)
                 else:
@@ -110,11 +117,10 @@ def test_provenance_is_exactly_who_contributed(texts: list[str], tasks: int, red
         offset += len(line) + 1
     captured = {outputs[output]: inputs for output, inputs in close_over(recorder.executions).items()}
     assert captured == expected
-    activities = [activity for activity, _, _ in recorder.executions]
-    assert len(set(activities)) == len(activities)
-    items = [item for _, _, generated in recorder.executions for item in generated]
-    assert len(set(items)) == len(items)
-    assert not set(items) & set(activities)
+    calls = [activity for activity, _, _ in recorder.executions if not activity.startswith("gathering")]
+    assert len(set(calls)) == len(calls)
+    items = {item for _, _, generated in recorder.executions for item in generated}
+    assert not items & set(calls)
 
 
 def test_another_try_of_a_task_names_everything_as_before() -> None:
@@ -124,18 +130,23 @@ def test_another_try_of_a_task_names_everything_as_before() -> None:
 
 
 def test_a_combined_item_is_named_by_its_inputs_whatever_their_order() -> None:
-    lines = [b"k\trun:m0-0.0\t1\n", b"k\trun:m0-0.1\t2\n"]
-    one, other = Recorder(), Recorder()
-    run_combine(add_up, lines, one.write, one.emit)
-    run_combine(add_up, lines[::-1], other.write, other.emit)
-    assert one.executions[0][0] == other.executions[0][0]
-    assert one.lines == other.lines
+    lines = [b"k\trun:m0-0.0\t1\n", b"k\trun:m0-1.3\t2\n"]
+    one, other = combine(lines), combine(lines[::-1])
+    assert one[-1] == other[-1] == b"k\trun:cm0-0.0\t3\n"
+    told = [read_telling(line) for lines in (one, other) for line in unwrap(lines) if line[1].startswith(TELLING)]
+    assert [(item, sorted(used)) for item, used in told] == [("run:cm0-0.0", ["run:m0-0.0", "run:m0-1.3"])] * 2
+
+
+def test_what_combine_makes_of_one_item_is_of_that_item_still() -> None:
+    assert combine([b"k\trun:m0-0.0\t1\n", b"k\trun:m0-0.0\t2\n"]) == [b"k\trun:m0-0.0\t3\n"]
 
 
 def test_a_call_that_gives_nothing_leaves_nothing() -> None:
     recorder = Recorder()
-    run_map(lambda *_: (), [b"0\tx\n"], recorder.write, recorder.emit, task=0, prefix=INPUT)
-    run_reduce(lambda *_: (), [b"k\trun:a\t1\n"], recorder.write, recorder.emit, partition=0, prefix=INPUT)
+    run_map(lambda *_: (), [b"0\tx\n"], recorder.write, recorder, task=0, prefix=INPUT)
+    run_combine(lambda *_: (), [b"k\trun:a\t1\n"], recorder.write)
+    lines = [b"k\trun:a\t1\n"]
+    run_reduce(lambda *_: (), lines, recorder.write, recorder, recorder, partition=0, prefix=INPUT)
     assert (recorder.executions, recorder.lines) == ([], [])
 
 
@@ -146,7 +157,8 @@ def test_an_output_depends_on_values_that_were_not_read_too() -> None:
         lambda key, values: [(key, next(values))],
         lines,
         recorder.write,
-        recorder.emit,
+        recorder,
+        recorder,
         partition=3,
         prefix="lake:o/r/p#",
     )
@@ -156,10 +168,38 @@ def test_an_output_depends_on_values_that_were_not_read_too() -> None:
     ]
 
 
+def test_small_batches_tell_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [b"a a b", b"a", *[b"a c"] * 60, b"b"]
+
+    def find() -> dict[bytes, set[str]]:
+        outputs, recorder = simulate(texts, tasks=2, reducers=1, rng=random.Random(3))
+        return {outputs[output]: inputs for output, inputs in close_over(recorder.executions).items()}
+
+    expected = find()
+    assert {line: len(inputs) for line, inputs in expected.items()} == {b"a\t63\n": 62, b"b\t2\n": 2, b"c\t60\n": 60}
+    monkeypatch.setattr(hadoop_worker, "BATCH", 7)
+    assert find() == expected
+
+
+def test_a_key_of_which_combine_left_no_pair_is_not_reduced() -> None:
+    recorder = Recorder()
+    lines = [b"k\t=run:cm0-0.0\trun:m0-0.0 run:m0-1.0\n"]
+    run_reduce(add_up, lines, recorder.write, recorder, recorder, partition=0, prefix=INPUT)
+    assert recorder.lines == []
+    assert close_over(recorder.executions) == {}
+
+
+@pytest.mark.parametrize("pair", [("k", None), ("k", 1), (1, "v"), (None, "v")])
+def test_a_pair_that_is_no_pair_of_texts_is_refused(pair: tuple[str, str]) -> None:
+    recorder = Recorder()
+    with pytest.raises(InputError, match="is no text"):
+        run_map(lambda *_: [pair], [b"0\tx\n"], recorder.write, recorder, task=0, prefix=INPUT)
+
+
 def test_combine_must_keep_its_key() -> None:
     recorder = Recorder()
     with pytest.raises(InputError, match="another key"):
-        run_combine(lambda *_: [("other", "1")], [b"k\trun:a\t1\n"], recorder.write, recorder.emit)
+        run_combine(lambda *_: [("other", "1")], [b"k\trun:a\t1\n"], recorder.write)
 
 
 def test_a_worker_that_hadoop_did_not_start_says_so() -> None:

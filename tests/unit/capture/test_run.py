@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from provenance_store.errors import InputError, TransportError
 from provenance_store.lake import layout
+from provenance_store.model.document import read_document
 from provenance_store.model.message import Headers, Manifest, Message
 from provenance_store.settings import KafkaSettings, Settings
 from provenance_store.transport.port import Delivery, Receipt
@@ -132,9 +133,20 @@ def write_three(transport: RecordingTransport, policy: Policy) -> int:
     headers = Headers("r1", "dic", "a_0/map", 0)
     writer = Writer(transport, "topic", headers, task_attempt="a_0", policy=policy)
     for number in range(3):
-        members = [f"run:{'x' * 1000}{n}" for n in range(250)]
+        members = [f"run:{'x' * 90_000}{n}" for n in range(3)]  # a message each time
         writer.emit(f"run:m{number}", members, ["lake:o/r/p#0"])
     return writer.close()
+
+
+def test_a_huge_collection_is_told_in_parts(tmp_path: Path) -> None:
+    transport = RecordingTransport(tmp_path)
+    writer = Writer(transport, "topic", Headers("r1", "dic", "a_0/map", 0), task_attempt="a_0")
+    writer.collect("run:m0-0.0", [f"lake:t/v/f#{n}" for n in range(100_000)])
+    assert writer.close() == 0
+    messages = [one.message for one in transport.source("topic")]
+    assert len(messages) > 1
+    told = [edge for message in messages for edge in read_document(message.value)]
+    assert {edge.dependency for edge in told} == {f"urn:lake:t/v/f#{n}" for n in range(100_000)}
 
 
 def test_policy_fail_fails(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provenance_store.errors import InputError
-from spark_apps.capture.wrapping import escape, output_line, unescape, unwrap, wrap
+from spark_apps.capture.wrapping import TELLING, escape, output_line, read_telling, telling, unescape, unwrap, wrap
 
 ANY_TEXT = st.text(st.characters(exclude_categories=())) | st.text("\x07\x08\t\n\x0b\x0c\r\x0e05a\\#\udc80")
 
@@ -16,8 +16,8 @@ def test_a_pair_survives(key: str, value: str) -> None:
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
     assert b"\r" not in line
-    item = unwrap(line)
-    assert (unescape(item.raw_key), item.id, item.value) == (key, "run:m0-1f.0", value)
+    [(raw_key, item, raw_value)] = unwrap([line])
+    assert (unescape(raw_key), item, unescape(raw_value)) == (key, b"run:m0-1f.0", value)
 
 
 @given(ANY_TEXT)
@@ -35,8 +35,8 @@ def test_escaped_keys_sort_as_the_keys_do(one: str, other: str) -> None:
 @given(st.binary())
 def test_what_was_not_utf8_goes_out_as_it_came(raw: bytes) -> None:
     text = raw.replace(b"\n", b"").replace(b"\r", b"").decode("utf-8", "surrogateescape")
-    travelled = unwrap(wrap("k", "run:m0-0.0", text)).value
-    assert output_line("k", travelled) == b"k\t" + text.encode("utf-8", "surrogateescape") + b"\n"
+    [(_, _, travelled)] = unwrap([wrap("k", "run:m0-0.0", text)])
+    assert output_line("k", unescape(travelled)) == b"k\t" + text.encode("utf-8", "surrogateescape") + b"\n"
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\rb", "\ud800"])
@@ -54,4 +54,12 @@ def test_what_is_no_text_is_refused_with_a_sentence() -> None:
 
 def test_a_line_of_someone_else_is_refused() -> None:
     with pytest.raises(InputError, match="no pair of this job"):
-        unwrap(b"stray\n")
+        list(unwrap([b"stray\n"]))
+
+
+def test_what_combine_made_of_which_items_survives_and_is_told_from_pairs() -> None:
+    line = telling(escape("a\tb"), b"run:cm0-0.5", [b"run:m0-0.5", b"run:m1-0.9"])
+    [told] = unwrap([line])
+    assert told[1].startswith(TELLING)
+    assert unescape(told[0]) == "a\tb"
+    assert read_telling(told) == ("run:cm0-0.5", ["run:m0-0.5", "run:m1-0.9"])
