@@ -1,8 +1,7 @@
 """The writer's end: function executions gathered into messages, numbered and sent, with a receipt at the end.
 
-Many executions share a message, because a broker's cost is per message. The inputs of an execution that has more than
-a few are gathered in collections, which take a fraction of the room: one relation names all members. What is too large
-for one message is split as the contract says, into collections of a message each that the execution uses.
+Many executions share a message, because a broker's cost is per message. What is too large for one message is split as
+the contract says: its inputs are gathered in collections of a message each, and the execution uses those.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,8 +15,8 @@ SEAL_BYTES = 256 << 10
 # No message grows beyond this; the broker takes about 1 MB.
 MAX_BYTES = 900_000
 _OVERHEAD = 300
-# With fewer inputs than this an execution uses them one by one.
-_FEW = 4
+# A part of one would gather nothing.
+_FEWEST = 2
 # `"_:123":{"prov:generatedEntity":"…","prov:usedEntity":"…"},` without its ids.
 _ROW = 64
 
@@ -51,9 +50,10 @@ class Emitter:
 
     def emit(self, activity: str, used: Sequence[str], generated: Sequence[str]) -> None:
         """Add one whole function execution."""
-        if len(used) >= _FEW:
-            used = self._gather(activity, used)
         size = self._estimate(activity, used) + self._estimate(activity, generated)
+        if size > self._most:
+            used = self._gather(activity, used)
+            size = self._estimate(activity, used) + self._estimate(activity, generated)
         if size > self._most:
             self._emit_by_derivation(activity, used, generated)
             return
@@ -83,12 +83,17 @@ class Emitter:
                 number = 0
         self._number = number
 
-    def collect(self, name: str, members: str) -> None:
-        """Add members of a collection, as they stand in a message, with `","` between; no more than fit in one."""
-        size = len(name) + len(members) + _ROW
-        self._make_room(size)
-        self._members.append(f'"_:{self._number}":{{"prov:collection":"{name}","prov:entity":["{members}"]}}')
-        self._number += 1
+    def collect(self, name: str, members: Sequence[str]) -> None:
+        """Add members of a collection: no more than fit in a message.
+
+        A relation has one id at each end; a list of members would be shorter, and is not in the contract.
+        """
+        self._make_room(self._estimate(name, members))
+        self._members += [
+            f'"_:{n}":{{"prov:collection":"{name}","prov:entity":"{member}"}}'
+            for n, member in enumerate(members, self._number)
+        ]
+        self._number += len(members)
         self._seal_if_full()
 
     def flush(self) -> None:
@@ -135,35 +140,34 @@ class Emitter:
         self._seq += 1
 
     def _gather(self, activity: str, used: Sequence[str]) -> Sequence[str]:
-        """Gather inputs in collections until they are few; collections of collections too."""
+        """Gather inputs in collections until what uses them fits; collections of collections too."""
         level = 0
-        while len(used) >= _FEW:
+        while len(used) > 1 and self._estimate(activity, used) > self._most // 4:
             names: list[str] = []
-            for part in self._parts(used):
+            for part in self._parts(used, f"{activity}/inputs-{level}-"):
                 names.append(f"{activity}/inputs-{level}-{len(names)}")
-                self.collect(names[-1], '","'.join(part))
-            if len(names) == len(used):  # ids so long that each fills a part: gathering them gains nothing
-                return names
+                self.collect(names[-1], part)
             used = names
             level += 1
         return used
 
-    def _parts(self, ids: Sequence[str]) -> Iterable[Sequence[str]]:
-        """The ids in order, in parts that fill a good half of a message."""
+    def _parts(self, ids: Sequence[str], name: str) -> Iterable[Sequence[str]]:
+        """The ids in order, in parts that fill a good half of a message; of two at least, so that they become fewer."""
         most = min(self._seal_bytes, self._most // 2)
+        row = len(name) + _ROW + 8
         start = size = 0
         for place, one in enumerate(ids):
-            size += len(one) + 3
-            if size > most and place > start:
+            size += len(one) + row
+            if size > most and place - start >= _FEWEST:
                 yield ids[start:place]
-                start, size = place, len(one) + 3
+                start, size = place, len(one) + row
         yield ids[start:]
 
     def _emit_by_derivation(self, activity: str, used: Sequence[str], generated: Sequence[str]) -> None:
         """Too many outputs for a message: a single collection of the inputs, and each output derived from it."""
         inputs = f"{activity}/inputs"
         if used:
-            self.collect(inputs, '","'.join(used))
+            self.collect(inputs, used)
         self.derive(generated, inputs)
 
     @staticmethod

@@ -47,7 +47,7 @@ class Writer:
     def collect(self, name: str, members: Sequence[str]) -> None:
         """Send members of a collection."""
         for at in range(0, len(members), _MEMBERS):
-            self._emitter.collect(name, '","'.join(members[at : at + _MEMBERS]))
+            self._emitter.collect(name, members[at : at + _MEMBERS])
 
     def close(self) -> int:
         """Wait until all is confirmed and leave the receipt; how many messages are lost that no receipt tells of."""
