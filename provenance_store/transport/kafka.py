@@ -279,7 +279,9 @@ def telling_unreachable(settings: "Settings") -> Iterator[None]:
 
 
 def _describe(error: KafkaError) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # kafka-python's own texts begin with the error's name, but not all of them.
+    name, text = type(error).__name__, str(error)
+    return text if text.startswith(name) else f"{name}: {text}" if text else name
 
 
 def _text(value: bytes | None) -> str:
