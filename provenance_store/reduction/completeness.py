@@ -35,11 +35,17 @@ class Judgement(NamedTuple):
     marks: list[str]
     used: pl.DataFrame
     rejected: pl.DataFrame
+    shows_records: bool  # whether any message does, also one that does not count
 
     @property
     def names_records(self) -> bool:
         """Whether any entity in the messages used is a record of the lake."""
         return bool(self.used["lake"].any())
+
+    @property
+    def lacks_names(self) -> bool:
+        """Whether the names of ids outside the lake are needed, and may have been left out as not needed."""
+        return self.shows_records and not self.names_records
 
     def account(self, *, edges_local: int, edges_out: int, seconds: float) -> Account:
         """The account of the graph that was reduced from the messages used."""
@@ -94,6 +100,7 @@ def _judge_run(run: str, group: pl.DataFrame) -> Judgement:
         marks=sorted(set(manifest.marks)) if manifest else [],
         used=used,
         rejected=rejected,
+        shows_records=bool(group["lake"].any()),
     )
 
 

@@ -1,4 +1,4 @@
-"""Contraction as pure functions on columns: edges between records, items and executions to (output, input).
+"""Contraction: edges between records, items and executions to (output, input).
 
 What is kept, as DESIGN.md says, and what that means where it leaves a choice:
 
@@ -11,178 +11,91 @@ What is kept, as DESIGN.md says, and what that means where it leaves a choice:
 - An activity is never an output or an input, also where its id is in the lake's namespace.
 """
 
-import polars as pl
+from typing import NamedTuple
 
-from provenance_store.model.ids import LAKE_NAMESPACE
-from provenance_store.reduction.documents import DERIVED, EDGE_SCHEMA, GENERATED, MEMBER, USED
+import numpy as np
 
-GRAPH_SCHEMA = {"output": pl.String, "input": pl.String}
+from provenance_store.reduction.native import Codes, Flags, Numbers, Relations, compiled
+from provenance_store.reduction.schemas import GENERATED, USED
 
 
-def contract_locally(edges: pl.DataFrame) -> pl.DataFrame:
-    """Contract what one message shows to be safe; the columns are EDGE_SCHEMA's, before and after.
+class Pairs(NamedTuple):
+    """Each (output, input) once, as numbers of ids."""
 
-    The contract promises that a message holds whole executions, so an activity can go as soon as its message is read:
-    each of its outputs is derived from each of its inputs. It stays where that would be more edges than it has, where
-    its id also stands for an entity, and where it is in the lake's namespace. An execution without inputs leaves
-    nothing; one without outputs leaves only what it used of things that are not in the lake, because being used is
-    what tells them from sinks. Contracting afterwards gives the same as contracting at once.
+    output: Codes
+    input: Codes
+
+
+def contract(relation: Relations, dependent: Codes, dependency: Codes, lake: Flags, *, names_records: bool) -> Pairs:
+    """The reduced graph of one run's edges between numbered ids, in no order.
+
+    `lake` tells which ids are in the lake's namespace; `names_records` whether any entity of the run was: local
+    contraction may have left none.
     """
-    relation, key = pl.col("relation"), ["message", "activity"]
-    used = edges.filter(relation == USED).select("message", activity="dependent", entity="dependency")
-    made = edges.filter(relation == GENERATED).select("message", activity="dependency", entity="dependent")
-    executions = _executions(used, made, _entities(edges))
-    used = used.join(executions, on=key)
-    made = made.join(executions, on=key)
-    derived = used.filter("goes").join(made.filter("goes"), on="execution", suffix="_made")
-    # Of what goes without an output, the things outside the lake are still to be known as used.
-    used = used.filter(~pl.col("goes") | (pl.col("ended") & ~_in_lake("entity")))
-    parts = [
-        edges.filter(relation.is_in([DERIVED, MEMBER])),
-        _as_edges(derived, DERIVED, dependent="entity_made", dependency="entity"),
-        _as_edges(used, USED, dependent="activity", dependency="entity"),
-        _as_edges(made.filter(~pl.col("goes")), GENERATED, dependent="entity", dependency="activity"),
-    ]
-    return pl.concat(parts).unique()
-
-
-def _executions(used: pl.DataFrame, made: pl.DataFrame, entities: pl.DataFrame) -> pl.DataFrame:
-    """Each message's executions, numbered, with whether they go and whether they ended without an output."""
-    key, n, m = ["message", "activity"], pl.col("n"), pl.col("m")
-    told = pl.concat([used.select(*key, n=1, m=0), made.select(*key, n=0, m=1)]).group_by(key).agg(n.sum(), m.sum())
-    both = entities.rename({"entity": "activity"}).join(told.select(key), on=key, how="semi").unique()
-    return (
-        told.join(both.with_columns(clashes=True), on=key, how="left")
-        .with_row_index("execution")
-        .select(
-            *key,
-            "execution",
-            goes=~_in_lake("activity") & (n * m <= n + m) & pl.col("clashes").is_null(),
-            ended=m == 0,
-        )
-    )
-
-
-def contract(edges: pl.DataFrame, *, names_records: bool) -> pl.DataFrame:
-    """The reduced graph of one run's edges, as the columns of GRAPH_SCHEMA with expanded ids, in no order.
-
-    `names_records` tells whether any entity of the run was in the lake: local contraction may have left none.
-    """
-    nodes = pl.concat([edges["dependent"], edges["dependency"]]).unique().alias("id").to_frame().with_row_index("node")
-    coded = (
-        edges.lazy()
-        .join(nodes.lazy().rename({"id": "dependent", "node": "from"}), on="dependent")
-        .join(nodes.lazy().rename({"id": "dependency", "node": "to"}), on="dependency")
-        .select("relation", "from", "to")
-        .collect()
-    )
-    activities = pl.concat(
-        [
-            coded.filter(pl.col("relation") == USED)["from"],
-            coded.filter(pl.col("relation") == GENERATED)["to"],
-        ]
-    )
-    is_entity = ~_flags(nodes.height, activities)
-    links = coded.select("from", "to").unique().sort("from")
+    ids = len(lake)
+    is_activity = np.zeros(ids, np.bool_)
+    is_activity[dependent[relation == USED]] = True
+    is_activity[dependency[relation == GENERATED]] = True
     if names_records:
-        outputs = inputs = is_entity & nodes["id"].str.starts_with(LAKE_NAMESPACE)
+        outputs = inputs = lake & ~is_activity
     else:
-        outputs, inputs = _sinks_and_sources(links, is_entity)
-    reached = _reach(links, outputs, inputs)
-    return reached.select(
-        output=nodes["id"].gather(reached["output"]).cast(pl.String),
-        input=nodes["id"].gather(reached["node"]).cast(pl.String),
-    )
+        outputs, inputs = _sinks_and_sources(dependent, dependency, ~is_activity)
+    spans = np.zeros(ids + 1, np.int64)
+    np.cumsum(np.bincount(dependent, minlength=ids), out=spans[1:])
+    return Pairs(*_reach(dependency[_group(dependent, spans)], spans, outputs, inputs))
 
 
-def _sinks_and_sources(links: pl.DataFrame, is_entity: pl.Series) -> tuple[pl.Series, pl.Series]:
-    depends = _flags(len(is_entity), links["from"])
-    is_depended_on = _flags(len(is_entity), links["to"])
+def _sinks_and_sources(dependent: Codes, dependency: Codes, is_entity: Flags) -> tuple[Flags, Flags]:
+    depends, is_depended_on, is_made = (np.zeros(len(is_entity), np.bool_) for _ in range(3))
+    depends[dependent] = True
+    is_depended_on[dependency] = True
     # Being generated by an execution that used nothing is no dependency.
-    real = links.filter(is_entity.gather(links["to"]) | depends.gather(links["to"]))
-    return is_entity & ~is_depended_on, is_entity & ~_flags(len(is_entity), real["from"])
+    is_made[dependent[is_entity[dependency] | depends[dependency]]] = True
+    return is_entity & ~is_depended_on, is_entity & ~is_made
 
 
-def _reach(links: pl.DataFrame, outputs: pl.Series, inputs: pl.Series) -> pl.DataFrame:
-    """Every (output, node) with `node` an input on a path from the output that crosses no other input.
+@compiled
+def _group(dependent: Codes, spans: Numbers) -> Numbers:
+    """The edges in the order of what depends, which takes its span of them."""
+    place, order = spans[:-1].copy(), np.empty(len(dependent), np.int64)
+    for edge in range(len(dependent)):
+        order[place[dependent[edge]]] = edge
+        place[dependent[edge]] += 1
+    return order
 
-    Semi-naive: each round follows only the pairs that the round before found first, over links sorted by where they
-    begin, so that a round costs what it follows and a long chain or a cycle costs no more than its length.
+
+@compiled
+def _reach(targets: Codes, spans: Numbers, outputs: Flags, inputs: Flags) -> tuple[Codes, Codes]:
+    """Every (output, input) with a path from the one to the other that crosses no other input.
+
+    From each output by itself, each node once: what that costs is what it reaches, and a cycle no more than its length.
     """
-    spans = _spans(links, len(outputs))
-    targets = links["to"]
-    seen = _Seen()
-    frontier = seen.keep_new(links.filter(outputs.gather(links["from"])).rename({"from": "output", "to": "node"}))
-    found = [frontier.clear()]
-    while frontier.height:
-        ended = inputs.gather(frontier["node"])
-        found.append(frontier.filter(ended))
-        open_ends = frontier.filter(~ended)
-        reach = spans[open_ends["node"]]
-        places = (
-            open_ends.select("output", place=pl.int_ranges(reach["start"], reach["end"], dtype=pl.Int64))
-            .filter(reach["end"] > reach["start"])
-            .explode("place")
-        )
-        frontier = seen.keep_new(places.select("output", node=targets.gather(places["place"])))
-    return pl.concat(found)
-
-
-def _spans(links: pl.DataFrame, nodes: int) -> pl.DataFrame:
-    """Where the links of each node stand, as [start, end) of the links sorted by `from`."""
-    numbers = pl.Series("node", range(nodes), dtype=pl.UInt32) if nodes else pl.Series("node", [], dtype=pl.UInt32)
-    begin = links["from"]
-    return pl.DataFrame(
-        {
-            "start": begin.search_sorted(numbers, side="left").cast(pl.Int64),
-            "end": begin.search_sorted(numbers, side="right").cast(pl.Int64),
-        }
-    )
-
-
-class _Seen:
-    """The pairs met so far, as sorted runs that double in size: a look-up touches few, an addition moves little."""
-
-    def __init__(self) -> None:
-        self._runs: list[pl.Series] = []
-
-    def keep_new(self, pairs: pl.DataFrame) -> pl.DataFrame:
-        """The pairs (output, node) not met before, each once; they are met from now on."""
-        keys = pairs.select((pl.col("output").cast(pl.UInt64) * (1 << 32) + pl.col("node")).unique().sort()).to_series()
-        for run in self._runs:
-            at = run.search_sorted(keys)
-            keys = keys.filter(run.gather(at.clip(0, len(run) - 1)) != keys)
-        if len(keys):
-            self._add(keys)
-        return pl.DataFrame({"output": (keys // (1 << 32)).cast(pl.UInt32), "node": (keys % (1 << 32)).cast(pl.UInt32)})
-
-    def _add(self, keys: pl.Series) -> None:
-        while self._runs and len(self._runs[-1]) <= 2 * len(keys):
-            keys = pl.concat([self._runs.pop(), keys]).sort()
-        self._runs.append(keys)
-
-
-def _flags(length: int, nodes: pl.Series) -> pl.Series:
-    """A column of `length` truth values, true at the given places."""
-    return pl.zeros(length, dtype=pl.UInt8, eager=True).scatter(nodes.unique(), 1).cast(pl.Boolean)
-
-
-def _entities(edges: pl.DataFrame) -> pl.DataFrame:
-    """What stands for an entity in each message."""
-    relation = pl.col("relation")
-    return pl.concat(
-        [
-            edges.filter(relation != USED).select("message", entity="dependent"),
-            edges.filter(relation != GENERATED).select("message", entity="dependency"),
-        ]
-    )
-
-
-def _as_edges(pairs: pl.DataFrame, relation: int, *, dependent: str, dependency: str) -> pl.DataFrame:
-    return pairs.select(
-        "message", pl.lit(relation, dtype=pl.Int8).alias("relation"), dependent=dependent, dependency=dependency
-    ).cast(EDGE_SCHEMA)
-
-
-def _in_lake(column: str) -> pl.Expr:
-    return pl.col(column).str.starts_with(LAKE_NAMESPACE)
+    seen_from = np.full(len(outputs), -1, np.int32)
+    pending = np.empty(len(outputs), np.int32)
+    found = 0
+    found_outputs, found_inputs = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    for output in range(len(outputs)):
+        if not outputs[output]:
+            continue
+        pending[0] = output
+        waiting = 1
+        while waiting:
+            waiting -= 1
+            node = pending[waiting]
+            for place in range(spans[node], spans[node + 1]):
+                target = targets[place]
+                if seen_from[target] == output:
+                    continue
+                seen_from[target] = output
+                if not inputs[target]:
+                    # The output itself has been followed, where a cycle leads back to it.
+                    if target != output:
+                        pending[waiting] = target
+                        waiting += 1
+                    continue
+                if found == len(found_outputs):
+                    found_outputs = np.append(found_outputs, np.empty_like(found_outputs))
+                    found_inputs = np.append(found_inputs, np.empty_like(found_inputs))
+                found_outputs[found], found_inputs[found] = output, target
+                found += 1
+    return found_outputs[:found], found_inputs[:found]

@@ -1,4 +1,4 @@
-"""Messages to columns: one row a message, and one row an edge with expanded ids.
+"""Messages to columns: one row a message, and one row an edge.
 
 A message that cannot be read keeps its row, with the reason, and has no edges. Nothing is judged here: which messages
 count is `completeness`'s question, what their edges mean is `contract`'s.
@@ -8,29 +8,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from zlib import crc32
 
+import numpy as np
 import polars as pl
 
 from provenance_store.errors import MessageError
-from provenance_store.model.ids import LAKE_NAMESPACE
 from provenance_store.model.message import MANIFEST, PROVENANCE, Headers, Manifest, Message
-from provenance_store.reduction.documents import GENERATED, USED, read_documents
-
-MESSAGE_SCHEMA = pl.Schema(
-    {
-        "message": pl.Int64,  # which one: a number of the caller's choice
-        "run": pl.String,  # null where the headers do not tell
-        "dic": pl.String,
-        "attempt": pl.String,  # null in a message without headers, or with unreadable ones
-        "seq": pl.Int64,
-        "kind": pl.String,
-        "bytes": pl.Int64,
-        "crc": pl.Int64,  # tells copies that differ apart, in whatever order they come
-        "edges": pl.Int64,
-        "lake": pl.Boolean,  # whether any entity in it is a record of the lake
-        "reason": pl.String,  # why it cannot be read; null where it can
-        "manifest": pl.Binary,
-    }
-)
+from provenance_store.reduction.documents import Edges, read_documents, spell, summarise
+from provenance_store.reduction.intern import Ids
+from provenance_store.reduction.schemas import EDGE_SCHEMA, MESSAGE_SCHEMA
 
 _MAX_GENERATION = (1 << 63) - 1
 # A manifest that counts more would make the list of what is missing fill the memory; at 256 kB each it is 2.5 TB.
@@ -38,42 +23,50 @@ _MAX_MESSAGES = 10_000_000
 
 
 class Decoded(NamedTuple):
-    """A batch as columns, after MESSAGE_SCHEMA and EDGE_SCHEMA."""
+    """A batch as columns: its messages after MESSAGE_SCHEMA, and edges whose document is a row of that table."""
 
     messages: pl.DataFrame
-    edges: pl.DataFrame
+    edges: Edges
+    ids: Ids
+
+    def spelled(self) -> pl.DataFrame:
+        """The edges after EDGE_SCHEMA, with the messages' numbers and the ids' texts."""
+        names = spell(self.ids)
+        return pl.DataFrame(
+            {
+                "message": self.messages["message"].gather(self.edges.document),
+                "relation": self.edges.relation,
+                "dependent": names.gather(self.edges.dependent),
+                "dependency": names.gather(self.edges.dependency),
+            },
+            schema=EDGE_SCHEMA,
+        )
 
 
 def decode(messages: Sequence[Message], numbers: Sequence[int] | None = None) -> Decoded:
-    """Read a batch; `numbers` name its messages in both tables (0, 1, 2… where not given), no two the same."""
-    numbered = list(zip(range(len(messages)) if numbers is None else numbers, messages, strict=True))
-    envelopes = [(number, *_read_envelope(message)) for number, message in numbered]
-    schema = {name: kind for name, kind in MESSAGE_SCHEMA.items() if name not in {"edges", "lake"}}
-    table = pl.DataFrame(envelopes, schema=schema, orient="row")
-    unread = set(table.filter(pl.col("reason").is_null() & pl.col("manifest").is_null())["message"])
-    edges, reasons = read_documents((number, message.value) for number, message in numbered if number in unread)
-    broken = pl.DataFrame(
-        {"message": list(reasons), "why": list(reasons.values())}, schema={"message": pl.Int64, "why": pl.String}
+    """Read a batch; `numbers` name its messages in the table (0, 1, 2… where not given), no two the same."""
+    envelopes = [_read_envelope(message) for message in messages]
+    table = pl.DataFrame(envelopes, schema=_ENVELOPE_SCHEMA, orient="row")
+    unread = (table["reason"].is_null() & table["manifest"].is_null()).arg_true().to_numpy().astype(np.int32)
+    read = read_documents([messages[place].value for place in unread.tolist()])
+    counts, shows = summarise(read, len(unread))
+    edges, lake = np.zeros(len(messages), np.int64), np.zeros(len(messages), np.bool_)
+    edges[unread], lake[unread] = counts, shows
+    reasons = table["reason"].to_list()
+    for document, reason in read.reasons.items():
+        reasons[unread[document]] = reason
+    whole = table.with_columns(
+        pl.Series("message", range(len(messages)) if numbers is None else numbers, dtype=pl.Int64),
+        pl.Series("edges", edges),
+        pl.Series("lake", lake),
+        pl.Series("reason", reasons, dtype=pl.String),
     )
-    whole = (
-        table.join(_summarise(edges), on="message", how="left", maintain_order="left")
-        .join(broken, on="message", how="left", maintain_order="left")
-        .with_columns(pl.col("edges").fill_null(0), pl.col("lake").fill_null(value=False), pl.coalesce("reason", "why"))
-    )
-    return Decoded(whole.select(MESSAGE_SCHEMA.names()), edges)
+    # Most batches hold nothing but documents, and then their rows are the documents' numbers.
+    rows = read.edges if len(unread) == len(messages) else read.edges._replace(document=unread[read.edges.document])
+    return Decoded(whole.select(MESSAGE_SCHEMA.names()), rows, read.ids)
 
 
-def _summarise(edges: pl.DataFrame) -> pl.DataFrame:
-    """How many edges each message has, and whether an entity of the lake stands at an end.
-
-    An activity is no entity, whatever its id.
-    """
-    relation = pl.col("relation")
-    dependent = (relation != USED) & pl.col("dependent").str.starts_with(LAKE_NAMESPACE)
-    dependency = (relation != GENERATED) & pl.col("dependency").str.starts_with(LAKE_NAMESPACE)
-    return edges.group_by("message").agg(
-        pl.len().cast(pl.Int64).alias("edges"), (dependent | dependency).any().alias("lake")
-    )
+_ENVELOPE_SCHEMA = {name: kind for name, kind in MESSAGE_SCHEMA.items() if name not in {"message", "edges", "lake"}}
 
 
 def _read_envelope(message: Message) -> tuple[object, ...]:

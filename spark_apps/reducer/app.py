@@ -15,9 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 from provenance_store.model.account import Account
 from provenance_store.model.message import Message
 from provenance_store.reduction.completeness import Judgement, judge
-from provenance_store.reduction.decode import MESSAGE_SCHEMA
 from provenance_store.reduction.exact import Rejected
 from provenance_store.reduction.output import GRAPH, choose_runs, prepare
+from provenance_store.reduction.schemas import MESSAGE_SCHEMA
 from provenance_store.services.service import Say
 from provenance_store.settings import Settings
 from provenance_store.transport.kafka import KafkaTransport

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
 from provenance_store.model.ids import LAKE_NAMESPACE, LAKE_PREFIX
-from provenance_store.reduction.documents import GENERATED, USED
+from provenance_store.reduction.schemas import GENERATED, USED
 
 # Writes a frame under a name and gives it back as read from there.
 Spool: TypeAlias = Callable[[str, DataFrame], DataFrame]

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
 from provenance_store.model.message import Message
-from provenance_store.reduction.exact import reduce_locally
+from provenance_store.reduction.local import reduce_locally
 
 # The number of a message is its place: the partition above, the offset below.
 _OFFSET_BITS = 44
@@ -74,7 +74,8 @@ def _reduce_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
             Message(_headers(names, values), value or b"")
             for names, values, value in zip(columns["names"], columns["values"], columns["value"], strict=True)
         ]
-        table, edges = reduce_locally(messages, columns["message"])
+        local = reduce_locally(messages, columns["message"], every_name=True)
+        table, edges = local.messages, local.spelled()
         lists = edges.group_by("message").agg("relation", "dependent", "dependency")
         unread = [
             (number, list(message.headers), list(message.headers.values()), message.value)

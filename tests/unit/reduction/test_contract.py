@@ -3,9 +3,10 @@ import pytest
 
 from provenance_store.model.document import RelationName, write_document
 from provenance_store.model.message import Message
-from provenance_store.reduction.contract import contract, contract_locally
-from provenance_store.reduction.decode import decode
-from provenance_store.reduction.exact import compact_graph
+from provenance_store.reduction.contract import contract
+from provenance_store.reduction.decode import Decoded, decode
+from provenance_store.reduction.documents import spell
+from provenance_store.reduction.executions import contract_locally
 
 Told = list[tuple[RelationName, str, str]]
 
@@ -16,16 +17,38 @@ def execution(activity: str, used: str, generated: str) -> Told:
     ]
 
 
-def read(told: Told) -> pl.DataFrame:
-    return decode([Message({}, write_document("r", told))]).edges
+def read(*told: Told) -> Decoded:
+    return decode([Message({}, write_document("r", edges)) for edges in told])
+
+
+def locally(decoded: Decoded) -> Decoded:
+    return decoded._replace(
+        edges=contract_locally(decoded.edges, decoded.ids, decoded.messages["edges"].to_numpy() > 0)
+    )
+
+
+def graph(decoded: Decoded) -> set[tuple[str, str]]:
+    _, relation, dependent, dependency = decoded.edges
+    names_records = bool(decoded.messages["lake"].any())
+    pairs = contract(relation, dependent, dependency, decoded.ids.lake, names_records=names_records)
+    names = spell(decoded.ids)
+    found = list(zip(names.gather(pairs.output), names.gather(pairs.input), strict=True))
+    assert len(found) == len(set(found))
+    return set(found)
 
 
 def reduced(told: Told) -> set[tuple[str, str]]:
-    (message,) = decode([Message({}, write_document("r", told))]).messages.rows(named=True)
-    graph = contract(read(told), names_records=message["lake"])
-    local = contract(contract_locally(read(told)), names_records=message["lake"])
-    assert set(graph.iter_rows()) == set(local.iter_rows())
-    return {(a.removeprefix("urn:run:r:"), b.removeprefix("urn:run:r:")) for a, b in compact_graph(graph).iter_rows()}
+    found = graph(read(told))
+    assert graph(locally(read(told))) == found
+    return {(shorten(output), shorten(input_)) for output, input_ in found}
+
+
+def shorten(name: str) -> str:
+    return name.removeprefix("urn:run:r:").removeprefix("urn:")
+
+
+def left_locally(told: Told) -> pl.DataFrame:
+    return locally(read(told)).spelled()
 
 
 @pytest.mark.parametrize(
@@ -108,15 +131,15 @@ def test_a_record_that_was_only_read_still_decides_that_the_lake_counts() -> Non
     ],
 )
 def test_an_activity_goes_locally_only_where_that_makes_no_more_edges(used: str, generated: str, after: int) -> None:
-    local = contract_locally(read(execution("f", used, generated)))
+    local = left_locally(execution("f", used, generated))
     assert local.height == after
     assert ("urn:run:r:f" in {*local["dependent"], *local["dependency"]}) == (after == 5)
 
 
 def test_what_led_nowhere_is_gone_locally_unless_it_tells_structure() -> None:
-    assert contract_locally(read(execution("f", "lake:a", ""))).height == 0
-    assert contract_locally(read(execution("f", "", "lake:a"))).height == 0
-    assert contract_locally(read(execution("f", "run:a", ""))).height == 1
+    assert left_locally(execution("f", "lake:a", "")).height == 0
+    assert left_locally(execution("f", "", "lake:a")).height == 0
+    assert left_locally(execution("f", "run:a", "")).height == 1
 
 
 def test_an_id_that_stands_for_both_an_activity_and_an_entity_stays() -> None:
@@ -135,10 +158,15 @@ def test_a_long_chain_and_a_wide_fan_are_followed_to_the_end() -> None:
 
 
 def test_messages_do_not_mix_locally() -> None:
-    value = write_document("r", execution("f", "lake:a", "lake:b"))
-    other = write_document("r", execution("f", "lake:c", "lake:d"))
-    local = contract_locally(decode([Message({}, value), Message({}, other)], [1, 2]).edges)
+    local = locally(read(execution("f", "lake:a", "lake:b"), execution("f", "lake:c", "lake:d"))).spelled()
     assert set(local.select("message", "dependent", "dependency").iter_rows()) == {
-        (1, "urn:lake:b", "urn:lake:a"),
-        (2, "urn:lake:d", "urn:lake:c"),
+        (0, "urn:lake:b", "urn:lake:a"),
+        (1, "urn:lake:d", "urn:lake:c"),
     }
+
+
+def test_what_does_not_promise_whole_executions_only_becomes_a_set() -> None:
+    told = execution("f", "lake:a", "lake:b") + execution("f", "lake:a", "lake:b")
+    decoded = read(told)
+    columns = contract_locally(decoded.edges, decoded.ids, whole=decoded.messages["edges"].to_numpy() < 0)
+    assert (len(decoded.edges.document), len(columns.document)) == (4, 2)
