@@ -58,18 +58,27 @@ class Emitter:
             self._emit_by_derivation(activity, used, generated)
             return
         self._make_room(size)
-        number = self._number
-        self._used += [
-            f'"_:{n}":{{"prov:activity":"{activity}","prov:entity":"{entity}"}}'
-            for n, entity in enumerate(used, number)
-        ]
-        number += len(used)
-        self._generated += [
-            f'"_:{n}":{{"prov:entity":"{entity}","prov:activity":"{activity}"}}'
-            for n, entity in enumerate(generated, number)
-        ]
-        self._number = number + len(generated)
+        about = f'":{{"prov:activity":"{activity}","prov:entity":"'
+        if used:
+            self._used.append(self._rows(about, used))
+        if generated:
+            self._generated.append(self._rows(about, generated))
         self._seal_if_full()
+
+    def emit_each(self, names: Sequence[str], *, activity: str, used: str, generated: str) -> None:
+        """Add a whole function execution for every name: `<activity><name>`, its input and its output likewise.
+
+        For functions that see one record at a time, of which there are millions. No name may come twice in an attempt.
+        """
+        size = 2 * (len(activity) + _ROW) + len(used) + len(generated) + 6 * max(map(len, names), default=0)
+        most = max(1, self._seal_bytes // size)
+        about = f'":{{"prov:activity":"{activity}'
+        for at in range(0, len(names), most):
+            part = names[at : at + most]
+            self._make_room(len(part) * size)
+            self._used.append(_repeat('"_:u', about, f'","prov:entity":"{used}', part))
+            self._generated.append(_repeat('"_:g', about, f'","prov:entity":"{generated}', part))
+            self._seal_if_full()
 
     def derive(self, generated: Sequence[str], used: str) -> None:
         """Add what an execution with one input made: that each was derived from it says the same in less."""
@@ -88,12 +97,10 @@ class Emitter:
 
         A relation has one id at each end; a list of members would be shorter, and is not in the contract.
         """
+        if not members:
+            return
         self._make_room(self._estimate(name, members))
-        self._members += [
-            f'"_:{n}":{{"prov:collection":"{name}","prov:entity":"{member}"}}'
-            for n, member in enumerate(members, self._number)
-        ]
-        self._number += len(members)
+        self._members.append(self._rows(f'":{{"prov:collection":"{name}","prov:entity":"', members))
         self._seal_if_full()
 
     def flush(self) -> None:
@@ -118,6 +125,15 @@ class Emitter:
         receipt = Receipt(self._headers.run, self._headers.attempt, self._seq, task_attempt)
         receipts.post(receipt)
         return receipt
+
+    def _rows(self, about: str, entities: Sequence[str]) -> str:
+        """Rows that differ in the entity alone, put together in one go."""
+        start, self._number = self._number, self._number + len(entities)
+        parts = ['"},"_:', "", about, ""] * len(entities)
+        parts[0] = '"_:'
+        parts[1::4] = _numbers(start, self._number)
+        parts[3::4] = entities
+        return "".join(parts) + '"}'
 
     @property
     def _most(self) -> int:
@@ -173,3 +189,21 @@ class Emitter:
     @staticmethod
     def _estimate(activity: str, entities: Sequence[str]) -> int:
         return sum(map(len, entities)) + len(entities) * (len(activity) + _ROW)
+
+
+def _repeat(first: str, second: str, third: str, names: Sequence[str]) -> str:
+    """A row for every name, which stands after each of the three texts: put together in one go."""
+    parts = [f'"}},{first}', "", second, "", third, ""] * len(names)
+    parts[0] = first
+    parts[1::6] = parts[3::6] = parts[5::6] = names
+    return "".join(parts) + '"}'
+
+
+def _numbers(start: int, stop: int) -> list[str]:
+    if len(_known_numbers) < stop:
+        _known_numbers.extend(map(str, range(len(_known_numbers), 2 * stop)))
+    return _known_numbers[start:stop]
+
+
+# As texts: the same few thousand are written in every message.
+_known_numbers: list[str] = []

@@ -4,6 +4,8 @@ import sys
 from collections import Counter
 
 GROUP = "Headwater"
+# Had such a call been given one record less, it might have given something.
+GAVE_NOTHING = "calls of combine and reduce that gave nothing"
 UNREPORTED = "messages of writers that could leave no receipt"
 
 _counts: Counter[tuple[str, str]] = Counter()

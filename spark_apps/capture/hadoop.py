@@ -30,6 +30,8 @@ from spark_apps.capture.writer import Policy
 
 __all__ = ["HadoopJob", "RunResult", "run_job"]
 
+# What a counter above zero says of the run: taking a record away may make outputs that were not there.
+_MARKS = {counters.GAVE_NOTHING: "reduce that yields nothing"}
 _WORKER = "spark_apps.capture.hadoop_worker"
 _QUOTED_LINES = 25
 _JOB_ID = re.compile(r"Running job: (job_\w+)")
@@ -102,7 +104,8 @@ class _Execution:
                     run=self._context.run,
                     expected=committed.attempts,
                     lost=told.counters.get(counters.UNREPORTED, 0),
-                )
+                ),
+                marks=[mark for counter, mark in _MARKS.items() if told.counters.get(counter)],
             )
             result = RunResult(
                 run=self._context.run,

@@ -1,57 +1,56 @@
 """What Hadoop starts for every task: `python -m spark_apps.capture.hadoop_worker map|combine|reduce module:attribute`.
 
-Ids of items and executions are the same on every try of a task, are short, and say nothing about contents:
+Every call of a function that gives pairs is told as a whole execution. Ids are the same on every try of a task, are
+short, and say nothing about contents:
 
-    run:m<map task>-<batch>.<number>         what the calls of map on a batch of lines made for one key
-    run:c<the least of the items it used>    what calls of combine made of several such items
-    run:r<partition>-<number of group, hex>  a call of reduce; its pairs are records of the lake
+    run:m<map task>-<offset>              a call of map; what it made is run:m<map task>.<offset>
+    run:c<partition>-<group>.<digest>     a call of combine; what it made is <the same>.0
+    run:r<partition>-<group>              a call of reduce; its pairs are records of the lake
 
-A key's pairs come together in one call of reduce, whatever happens to them on the way, so pairs that a map task made
-for one key need no names of their own: they share an item, and the item's members are the lines they came from. Pairs
-that combine makes of one item are of that item still. What combine made of several travels with the pairs, and the
-reducer tells it: combiners are many short processes, and need no connection. Calls that give no pair leave nothing.
+All pairs of one call of map are of one item, also those of different keys: each depends on the call's one line and on
+nothing else. Combiners are many short processes, and need no connection: what a call of combine used travels in the
+shuffle, and the reducer tells it. A digest of the items that it used names such a call within its group.
 """
 
 import gc
 import os
 import socket
 import sys
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
 from itertools import chain, groupby
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import BinaryIO, Protocol, TypeAlias
 
 from provenance_store.errors import InputError
-from provenance_store.model.ids import LAKE_NAMESPACE, LAKE_PREFIX
+from provenance_store.model.ids import LAKE_NAMESPACE, LAKE_PREFIX, run_namespace
 from provenance_store.model.message import Headers
 from provenance_store.transport.port import Transport
 from provenance_store.transport.wiring import open_task_transport
 from spark_apps.capture import counters
 from spark_apps.capture.hadoop_job import JOB_FILE_VARIABLE, GroupFunction, JobFile, MapFunction, Pairs, load_job
-from spark_apps.capture.wrapping import (
-    TELLING,
-    Line,
-    end_line,
-    escape,
-    output_line,
-    read_telling,
-    start_line,
-    telling,
-    unescape,
-    unwrap,
-)
+from spark_apps.capture.wrapping import TELLING, Run, escape, output_line, telling, unescape, unescape_all, unwrap, wrap
 from spark_apps.capture.writer import Writer
 
 Write: TypeAlias = Callable[[bytes], object]
 
 _BUFFER = 1 << 20
+_BLOCK = 1 << 18
 _KINDS = ("map", "combine", "reduce")
-# A map task tells what it made after so many pairs: enough that a key's pairs meet, and no burden to hold.
-BATCH = 1 << 19
-# The prefix bound to the namespace of the file that a map task reads, and to that of a reducer's.
-_FILE = "f"
+# A map task tells of so many calls at a time: about as many as fill a message.
+_BATCH = 1 << 11
+# So many keys are kept as they are written in the shuffle: the same few come again and again.
+_KEYS = 1 << 14
+# Enough to tell the calls of one group apart; were two taken for one, the group would still depend on the same lines.
+_DIGEST_BYTES = 6
+# How an item that combine made begins in the shuffle; one of map is `<map task>.<offset>`.
+_COMBINED = b"c"
+# Prefixes bound to a task's own namespaces: of its file's records, its calls, and items.
+_FILE, _CALL, _ITEM, _COMBINE = "f", "a", "i", "c"
 
 
 class Tell(Protocol):
@@ -60,8 +59,8 @@ class Tell(Protocol):
     def emit(self, activity: str, used: Sequence[str], generated: Sequence[str]) -> None:
         """Tell of one whole execution."""
 
-    def collect(self, name: str, members: Sequence[str]) -> None:
-        """Tell members of a collection."""
+    def emit_each(self, names: Sequence[str], *, activity: str, used: str, generated: str) -> None:
+        """Tell of a whole execution for every name, whose ids are the name after these beginnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,151 +88,153 @@ class Task:
             ) from None
 
 
-def run_map(function: MapFunction, lines: Iterable[bytes], write: Write, tell: Tell, *, task: int, prefix: str) -> None:
+def run_map(function: MapFunction, lines: Iterable[bytes], write: Write, tell: Tell, *, task: int) -> None:
     """Call `map` on every `<offset>TAB<line>`."""
-    items = _Items(tell, task, prefix)
-    of_key = items.of_key
-    room = BATCH
+    told: list[bytes] = []
+    raw_keys: dict[str, bytes] = {}
     last: object = run_map  # no value of a pair
-    end = b""
+    raw_value = b""
     for record in lines:
-        position, _, line = record.partition(b"\t")
-        offset = int(position)
-        for key, value in function(offset, line.rstrip(b"\n").decode("utf-8", "surrogateescape")):
-            found = of_key.get(key)
-            if found is None:
-                found = items.add(key, offset)
-                room -= 1
-            elif found[1][-1] != offset:
-                found[1].append(offset)
-                room -= 1
+        offset, _, line = record.partition(b"\t")
+        middle = b""
+        for key, value in function(int(offset), line.rstrip(b"\n").decode("utf-8", "surrogateescape")):
+            if not middle:
+                middle = b"\t%d.%b\t" % (task, offset)
+                told.append(offset)
+            raw_key = raw_keys.get(key)
+            if raw_key is None:
+                if len(raw_keys) == _KEYS:
+                    raw_keys.clear()
+                raw_key = raw_keys[key] = escape(key)
             if value is not last:  # many a job gives the same value again and again
-                last, end = value, end_line(value)
-            write(found[0] + end)
-        if room <= 0:
-            items.tell()
-            room = BATCH
-    items.tell()
+                last, raw_value = value, escape(value) + b"\n"
+            write(raw_key + middle + raw_value)
+        if len(told) >= _BATCH:
+            _tell_map(tell, told)
+            told = []
+    _tell_map(tell, told)
 
 
-class _Items:
-    """The items of a batch: for each key the start of its lines in the shuffle, and the offsets its pairs came from."""
-
-    def __init__(self, tell: Tell, task: int, prefix: str) -> None:
-        self.of_key: dict[str, tuple[bytes, list[int]]] = {}
-        self._tell = tell
-        self._task = task
-        self._prefix = prefix
-        self._batch = 0
-
-    def add(self, key: str, offset: int) -> tuple[bytes, list[int]]:
-        """The item of a key that has none yet."""
-        added = self.of_key[key] = start_line(key, self._name(len(self.of_key))), [offset]
-        return added
-
-    def tell(self) -> None:
-        """Tell the members of all items, and begin the next batch."""
-        prefix = self._prefix
-        for number, (_, offsets) in enumerate(self.of_key.values()):
-            self._tell.collect(self._name(number), [f"{prefix}{offset}" for offset in offsets])
-        self.of_key.clear()
-        self._batch += 1
-
-    def _name(self, number: int) -> str:
-        return f"run:m{self._task}-{self._batch}.{number}"
+def _tell_map(tell: Tell, offsets: list[bytes]) -> None:
+    if offsets:
+        names = b" ".join(offsets).decode("ascii").split(" ")
+        tell.emit_each(names, activity=f"{_CALL}:", used=f"{_FILE}:", generated=f"{_ITEM}:")
 
 
-def run_combine(function: GroupFunction, lines: Iterable[bytes], write: Write) -> None:
+def run_combine(function: GroupFunction, blocks: Iterable[bytes], write: Write) -> None:
     """Call `combine` on every group; its pairs are held back until all items of the group are known."""
+    for raw_key, runs in groupby(unwrap(blocks), key=itemgetter(0)):
 
-    def hand_on(line: Line) -> None:
-        write(b"%b\t%b\t%b\n" % line)  # what an earlier combiner told
+        def hand_on(item: bytes, value: bytes, raw_key: bytes = raw_key) -> None:
+            write(b"%b\t%b\t%b\n" % (raw_key, item, value))  # what an earlier combiner told
 
-    for raw_key, group in groupby(unwrap(lines), key=itemgetter(0)):
         items: dict[bytes, None] = {}
-        pairs = list(_call(function, raw_key, group, items, hand_on))
+        pairs = list(_call(function, raw_key, runs, items, hand_on))
         if not pairs:
             continue
-        (item, *others) = items
-        if others:
-            item = b"run:c" + min(items).removeprefix(b"run:")
-            write(telling(raw_key, item, items))
-        start = b"%b\t%b\t" % (raw_key, item)
+        used = b" ".join(items)
+        item = _COMBINED + urlsafe_b64encode(blake2b(used, digest_size=_DIGEST_BYTES).digest())
+        write(telling(raw_key, item, used))
         for key, value in pairs:
             if escape(key) != raw_key:
                 raise InputError("combine gave a pair with another key than its group's; Hadoop needs the same.")
-            write(start + end_line(value))
+            write(wrap(raw_key, item, value))
 
 
-def run_reduce(
-    function: GroupFunction,
-    lines: Iterable[bytes],
-    write: Write,
-    tell: Tell,
-    tell_combined: Tell,
-    *,
-    partition: int,
-    prefix: str,
-) -> None:
+def run_reduce(function: GroupFunction, blocks: Iterable[bytes], write: Write, tell: Tell, tell_combined: Tell) -> None:
     """Call `reduce` on every group, counting the bytes written: a record's position is where its line begins."""
-
-    def hear(line: Line) -> None:
-        tell_combined.collect(*read_telling(line))
-
     position = 0
-    for number, (raw_key, group) in enumerate(groupby(unwrap(lines), key=itemgetter(0))):
+    for number, (raw_key, runs) in enumerate(groupby(unwrap(blocks), key=itemgetter(0))):
+        group = f"{number:x}"
+
+        def hear(item: bytes, used: bytes, group: str = group) -> None:
+            call = f"{_COMBINE}:{group}.{item.removeprefix(TELLING + _COMBINED).decode('ascii')}"
+            tell_combined.emit(call, _entities(used, group), (f"{call}.0",))
+
         items: dict[bytes, None] = {}
         generated: list[str] = []
-        for key, value in _call(function, raw_key, group, items, hear):
+        for key, value in _call(function, raw_key, runs, items, hear):
             line = output_line(key, value)
-            generated.append(f"{prefix}{position}")
+            generated.append(f"{_FILE}:{position}")
             write(line)
             position += len(line)
         if generated:
-            tell.emit(f"run:r{partition}-{number:x}", [item.decode("ascii") for item in items], generated)
+            tell.emit(f"{_CALL}:{group}", _entities(b" ".join(items), group), generated)
+
+
+def _entities(items: bytes, group: str) -> list[str]:
+    """The ids of items, with spaces between, as they are told."""
+    text = items.decode("ascii")
+    if _COMBINED not in items:
+        return f"{_ITEM}:{text.replace(' ', f' {_ITEM}:')}".split(" ")
+    return [
+        f"{_COMBINE}:{group}.{item[1:]}.0" if item.startswith("c") else f"{_ITEM}:{item}" for item in text.split(" ")
+    ]
 
 
 def _call(
     function: GroupFunction,
     raw_key: bytes,
-    group: Iterator[Line],
+    runs: Iterable[Run],
     items: dict[bytes, None],
-    hear: Callable[[Line], None],
+    hear: Callable[[bytes, bytes], None],
 ) -> Pairs:
     """What the function makes of a group. It depends on pairs that the function did not care to read too."""
-    values = _values(group, items, hear)
-    first = next(values, None)
+    parts = _values(runs, items, hear)
+    first = next(parts, None)
     if first is None:
         return  # of this key there are only tellings: combine has left no pair of it
-    yield from function(unescape(raw_key), chain((first,), values))
-    for _ in values:
+    given = False
+    for pair in function(unescape(raw_key), chain(first, chain.from_iterable(parts))):
+        given = True
+        yield pair
+    for _ in parts:
         pass
+    if not given:
+        counters.increment(counters.GAVE_NOTHING)
 
 
-def _values(group: Iterator[Line], items: dict[bytes, None], hear: Callable[[Line], None]) -> Iterator[str]:
-    for line in group:
-        _, item, value = line
-        if item.startswith(TELLING):
-            hear(line)
-            continue
-        items[item] = None
-        yield unescape(value)
+def _values(runs: Iterable[Run], items: dict[bytes, None], hear: Callable[[bytes, bytes], None]) -> Iterator[list[str]]:
+    for _, ids, values in runs:
+        pairs = ids, values
+        if any(map(_is_telling, ids)):
+            for item, value in zip(ids, values, strict=True):
+                if _is_telling(item):
+                    hear(item, value)
+            kept = [number for number, item in enumerate(ids) if not _is_telling(item)]
+            pairs = [ids[number] for number in kept], [values[number] for number in kept]
+        if pairs[0]:
+            items.update(dict.fromkeys(pairs[0]))
+            yield unescape_all(pairs[1])
 
 
-def run_task(kind: str, reference: str, *, job_file: JobFile, task: Task, lines: Iterable[bytes], write: Write) -> None:
+_is_telling = methodcaller("startswith", TELLING)
+
+
+def run_task(kind: str, reference: str, *, job_file: JobFile, task: Task, source: BinaryIO, write: Write) -> None:
     """One process of one attempt that tells what it does: run its function on all it is given, and leave receipts."""
     job = load_job(reference)
     transport = open_task_transport(job_file.settings)
+    namespace = run_namespace(job_file.run)
     if kind == "map":
-        prefixes = {_FILE: _expand(job_file.input_prefix(task.input_file))}
+        prefixes = {
+            _FILE: _expand(job_file.input_prefix(task.input_file)),
+            _CALL: f"{namespace}m{task.partition}-",
+            _ITEM: f"{namespace}m{task.partition}.",
+        }
         writers = [_open_writer(transport, job_file, task, "map", prefixes)]
-        run_map(job.map, lines, write, writers[0], task=task.partition, prefix=f"{_FILE}:")
+        run_map(job.map, source, write, writers[0], task=task.partition)
     else:
-        prefixes = {_FILE: _expand(job_file.output_prefix(task.partition))}
+        prefixes = {
+            _FILE: _expand(job_file.output_prefix(task.partition)),
+            _CALL: f"{namespace}r{task.partition}-",
+            _COMBINE: f"{namespace}c{task.partition}-",
+            _ITEM: f"{namespace}m",
+        }
         writers = [_open_writer(transport, job_file, task, "reduce", prefixes)]
         if job.combine is not None:
-            writers.append(_open_writer(transport, job_file, task, "combine", {}))
-        run_reduce(job.reduce, lines, write, writers[0], writers[-1], partition=task.partition, prefix=f"{_FILE}:")
+            writers.append(_open_writer(transport, job_file, task, "combine", prefixes))
+        run_reduce(job.reduce, _blocks(source), write, writers[0], writers[-1])
     lost = sum(writer.close() for writer in writers)
     if lost:
         counters.increment(counters.UNREPORTED, lost)
@@ -260,12 +261,16 @@ def _expand(prefix: str) -> str:
     return LAKE_NAMESPACE + prefix.removeprefix(LAKE_PREFIX)
 
 
-def combine_task(reference: str, *, lines: Iterable[bytes], write: Write) -> None:
+def combine_task(reference: str, *, source: BinaryIO, write: Write) -> None:
     """One process of a combiner, of which Hadoop starts one for every spill and partition, and again for merges."""
     job = load_job(reference)
     if job.combine is None:
         raise InputError(f"{reference} has no combine.")
-    run_combine(job.combine, lines, write)
+    run_combine(job.combine, _blocks(source), write)
+
+
+def _blocks(source: BinaryIO) -> Iterator[bytes]:
+    return iter(partial(source.read, _BLOCK), b"")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -280,10 +285,10 @@ def main(arguments: Sequence[str]) -> None:
     with os.fdopen(pipe, "wb", buffering=_BUFFER) as output:
         gc.freeze()  # what was imported stays for as long as the process lives: not to be looked at again and again
         if kind == "combine":
-            combine_task(reference, lines=sys.stdin.buffer, write=output.write)
+            combine_task(reference, source=sys.stdin.buffer, write=output.write)
         else:
             job_file = JobFile.read(Path(os.environ[JOB_FILE_VARIABLE]))
-            run_task(kind, reference, job_file=job_file, task=task, lines=sys.stdin.buffer, write=output.write)
+            run_task(kind, reference, job_file=job_file, task=task, source=sys.stdin.buffer, write=output.write)
         counters.flush()
 
 

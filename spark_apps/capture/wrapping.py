@@ -9,7 +9,8 @@ told by whoever reads what Hadoop committed, and the many short processes of com
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TypeAlias
 
 from provenance_store.errors import InputError
@@ -19,10 +20,10 @@ _SPECIAL = re.compile(b"[\x08-\x0d]")
 _ESCAPED = re.compile(b"\x08([0-5])")
 _ESCAPES = {bytes([code]): b"\x08%d" % (code - _FIRST) for code in range(_FIRST, _LAST + 1)}
 _ORIGINALS = {b"%d" % (code - _FIRST): bytes([code]) for code in range(_FIRST, _LAST + 1)}
+_FIELDS = 3
 
-
-# A line of the shuffle, taken apart: the key, the item's id and the value, as they travel.
-Line: TypeAlias = tuple[bytes, bytes, bytes]
+# Neighbouring lines of one key, taken apart: the key, the items' ids and the values, as they travel.
+Run: TypeAlias = tuple[bytes, list[bytes], list[bytes]]
 # A line whose id begins so is no pair: it tells of which items combine made this one.
 TELLING = b"="
 
@@ -46,39 +47,56 @@ def unescape(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogatepass")
 
 
-def start_line(key: str, item: str) -> bytes:
-    """A line of the shuffle as far as all pairs of an item share it."""
-    return b"%b\t%b\t" % (escape(key), item.encode("ascii"))
+def unescape_all(raws: Sequence[bytes]) -> list[str]:
+    """The texts that were escaped, of which there is at least one; as none holds a line feed, all go at once."""
+    joined = b"\n".join(raws)
+    if b"\x08" in joined:
+        return [unescape(raw) for raw in raws]
+    return joined.decode("utf-8", "surrogatepass").split("\n")
 
 
-def end_line(value: str) -> bytes:
-    """The rest of the line."""
-    return escape(value) + b"\n"
-
-
-def wrap(key: str, item: str, value: str) -> bytes:
+def wrap(raw_key: bytes, item: bytes, value: str) -> bytes:
     """A line of the shuffle."""
-    return start_line(key, item) + end_line(value)
+    return b"%b\t%b\t%b\n" % (raw_key, item, escape(value))
 
 
-def unwrap(lines: Iterable[bytes]) -> Iterator[Line]:
-    """The lines of the shuffle, taken apart."""
-    for line in lines:
-        try:
-            raw_key, item, value = line.split(b"\t", 2)
-        except ValueError:
-            raise InputError(f"{line[:80]!r} came through the shuffle and is no pair of this job.") from None
-        yield raw_key, item, value.rstrip(b"\n")
+def unwrap(blocks: Iterable[bytes]) -> Iterator[Run]:
+    """The lines of the shuffle in runs of one key; the blocks may be cut anywhere.
+
+    A block is taken apart by a few operations on all of it, because most of a worker's time goes by the line.
+    """
+    unfinished: list[bytes] = []
+    for block in blocks:
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield from _take_apart(b"".join((*unfinished, block[:end])))
+            unfinished = []
+        unfinished.append(block[end:])
+    if any(unfinished):
+        raise _stray(b"".join(unfinished))
 
 
-def telling(raw_key: bytes, item: bytes, members: Iterable[bytes]) -> bytes:
-    """A line that tells of which items combine made this item, all of this key."""
-    return b"%b\t%b%b\t%b\n" % (raw_key, TELLING, item, b" ".join(members))
+def _take_apart(lines: bytes) -> Iterator[Run]:
+    # Keys, ids and values hold neither tabs nor line feeds: every line is three fields.
+    fields = lines.replace(b"\n", b"\t").split(b"\t")
+    fields.pop()
+    if len(fields) != _FIELDS * lines.count(b"\n"):
+        raise _stray(next(line for line in lines.split(b"\n") if line.count(b"\t") != _FIELDS - 1))
+    items, values = fields[1::_FIELDS], fields[2::_FIELDS]
+    start = 0
+    for raw_key, run in groupby(fields[::_FIELDS]):
+        end = start + len(list(run))
+        yield raw_key, items[start:end], values[start:end]
+        start = end
 
 
-def read_telling(line: Line) -> tuple[str, list[str]]:
-    """The item, and those it was made of."""
-    return line[1].removeprefix(TELLING).decode("ascii"), line[2].decode("ascii").split(" ")
+def _stray(line: bytes) -> InputError:
+    return InputError(f"{line[:80]!r} came through the shuffle and is no pair of this job.")
+
+
+def telling(raw_key: bytes, item: bytes, used: bytes) -> bytes:
+    """A line that tells of which items, with spaces between, combine made this one; all are of this key."""
+    return b"%b\t%b%b\t%b\n" % (raw_key, TELLING, item, used)
 
 
 def output_line(key: str, value: str) -> bytes:

@@ -16,9 +16,6 @@ from provenance_store.transport.port import Delivery, Receipts, Sink, Transport
 
 Policy: TypeAlias = Literal["fail", "degrade"]
 
-# Members told in one relation, so that no relation comes near the size of a message.
-_MEMBERS = 1 << 12
-
 
 class Writer:
     """Sends the executions of one attempt's one process."""
@@ -44,10 +41,9 @@ class Writer:
         """Send one whole function execution."""
         self._emitter.emit(activity, used, generated)
 
-    def collect(self, name: str, members: Sequence[str]) -> None:
-        """Send members of a collection."""
-        for at in range(0, len(members), _MEMBERS):
-            self._emitter.collect(name, members[at : at + _MEMBERS])
+    def emit_each(self, names: Sequence[str], *, activity: str, used: str, generated: str) -> None:
+        """Send a whole function execution for every name, whose ids are the name after these beginnings."""
+        self._emitter.emit_each(names, activity=activity, used=used, generated=generated)
 
     def close(self) -> int:
         """Wait until all is confirmed and leave the receipt; how many messages are lost that no receipt tells of."""

@@ -11,7 +11,7 @@ from provenance_store.errors import InputError, JobError
 from provenance_store.lake import layout, tweets
 from provenance_store.model.document import compact, read_document
 from provenance_store.model.ids import RecordId
-from provenance_store.model.message import Manifest
+from provenance_store.model.message import Manifest, Message
 from provenance_store.settings import HadoopSettings, Settings
 from provenance_store.transport.wiring import open_transport
 from spark_apps.capture.hadoop import RunResult, run_job
@@ -32,22 +32,26 @@ def recorded(tmp_path: Path) -> Settings:
     )
 
 
-def read_lineage(settings: Settings, result: RunResult) -> dict[str, set[str]]:
-    """Every output's inputs, contracted by walking back over the committed messages of the run."""
+def read_stream(settings: Settings, result: RunResult) -> tuple[list[Message], Manifest]:
+    """The committed messages of the run, and its manifest."""
     source = open_transport(settings).source(result.topic)
     received = [one.message for one in source if one.message.headers["run"] == result.run]
     source.close()
     manifests = [Manifest.from_bytes(one.value) for one in received if one.headers["kind"] == "manifest"]
     manifest = max(manifests, key=lambda one: one.generation)
     assert manifest.generation == result.generation
-    seen: Counter[str] = Counter()
+    told = [one for one in received if one.headers["kind"] == "provenance"]
+    return [one for one in told if one.headers["attempt"] in manifest.attempts], manifest
+
+
+def read_lineage(settings: Settings, result: RunResult) -> dict[str, set[str]]:
+    """Every output's inputs, contracted by walking back over the committed messages of the run."""
+    messages, manifest = read_stream(settings, result)
     depends: dict[str, set[str]] = defaultdict(set)
-    for message in received:
-        if message.headers["kind"] == "provenance" and message.headers["attempt"] in manifest.attempts:
-            seen[message.headers["attempt"]] += 1
-            for _, dependent, dependency in read_document(message.value):
-                depends[compact(dependent)].add(compact(dependency))
-    assert seen == Counter(manifest.attempts)
+    for message in messages:
+        for _, dependent, dependency in read_document(message.value):
+            depends[compact(dependent)].add(compact(dependency))
+    assert Counter(message.headers["attempt"] for message in messages) == Counter(manifest.attempts)
     lineage: dict[str, set[str]] = {}
     for output in (one for one in depends if one.startswith("lake:")):
         found: set[str] = set()
@@ -96,6 +100,31 @@ def check_hashtag_count(settings: Settings, result: RunResult) -> None:
     captured = {line_at(settings, record).decode().split("\t")[0]: inputs for record, inputs in lineage.items()}
     assert len(captured) == len(lineage)
     assert captured == contributors
+    check_executions(settings, result, set().union(*contributors.values()))
+
+
+def check_executions(settings: Settings, result: RunResult, contributors: set[str]) -> None:
+    """Every call that gave something is one whole execution, in one message, under its function's name."""
+    used: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    generated: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    places: dict[str, set[int]] = defaultdict(set)
+    for place, message in enumerate(read_stream(settings, result)[0]):
+        function = message.headers["function"]
+        for relation, dependent, dependency in read_document(message.value):
+            activity = dependent if relation == "used" else dependency
+            if relation == "used":
+                used[function][activity].add(compact(dependency))
+            else:
+                assert relation == "wasGeneratedBy"  # these are small: nothing was gathered
+                generated[function][activity].add(dependent)
+            places[activity].add(place)
+    assert used.keys() == generated.keys() == {"map", "combine", "reduce"}
+    assert all(used[function].keys() == generated[function].keys() for function in used)
+    assert all(len(place) == 1 for place in places.values())
+    assert sorted(map(list, used["map"].values())) == sorted([record] for record in contributors)
+    assert len(used["reduce"]) == len(read_output(settings, result))
+    made = {item for function in ("map", "combine") for items in generated[function].values() for item in items}
+    assert {item for function in ("combine", "reduce") for items in used[function].values() for item in items} == made
 
 
 def test_hashtag_count_through_a_recording(recorded: Settings) -> None:
@@ -139,6 +168,16 @@ def gather(key, values):
         yield key, "|".join(value.replace("\\n\\x08\\t", "$") for value in found)
 
 JOB = HadoopJob(dic="odd", output="odd", map=spread, reduce=gather, reducers=3)
+
+def choose(key, values):
+    if key != "a":
+        yield key, str(len(list(values)))
+
+def letters(offset, line):
+    yield line[:1], ""
+
+CHOOSY = HadoopJob(dic="odd", output="odd", map=letters, reduce=choose, reducers=1)
+COMBINING = HadoopJob(dic="odd", output="odd", map=letters, combine=choose, reduce=gather, reducers=1)
 
 def fail(offset, line):
     raise ValueError("this map always fails")
@@ -186,6 +225,15 @@ def test_odd_keys_values_and_files_keep_their_places(recorded: Settings, odd_mod
         line: sorted(map(sorted, one)) for line, one in expected.items()
     }
     assert sorted(read_output(recorded, result)) == sorted(line for line, one in expected.items() for _ in one)
+
+
+@pytest.mark.parametrize(("attribute", "marks"), [("CHOOSY", 1), ("COMBINING", 1), ("JOB", 0)])
+def test_a_reduce_that_may_give_nothing_marks_its_run(
+    recorded: Settings, odd_module: str, attribute: str, marks: int
+) -> None:
+    result = run_job(f"{odd_module}:{attribute}", settings=recorded, run="odd-marks", inputs=["letters"])
+    _, manifest = read_stream(recorded, result)
+    assert manifest.marks == ["reduce that yields nothing"] * marks
 
 
 def test_a_failed_job_leaves_no_version_and_no_manifest(recorded: Settings, odd_module: str) -> None:

@@ -1,9 +1,12 @@
 """The emitter keeps every execution whole, every message within bounds, and every dependency."""
 
+from collections import Counter
+from itertools import chain
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provenance_store.model.document import read_document
+from provenance_store.model.document import Edge, read_document
 from provenance_store.model.message import Headers, Message
 from provenance_store.transport import emitter as module
 from provenance_store.transport.emitter import Emitter
@@ -102,6 +105,30 @@ def test_many_executions_share_a_message() -> None:
     emitter.close(kept.close, kept)
     assert len(kept.messages) == 1
     assert len(read_document(kept.messages[0].value)) == 2000
+
+
+@given(st.sets(st.integers(0, 10**9)), st.sampled_from([200, 1000, 100_000]))
+def test_executions_alike_are_told_as_if_one_by_one(numbers: set[int], seal: int) -> None:
+    names = [str(number) for number in numbers]
+    alike, single = Kept(), Kept()
+    emitter = Emitter(alike, HEADERS, seal_bytes=seal, prefixes={"f": "urn:lake:d/v/f#"})
+    emitter.emit("run:other", ["f:1"], ["run:1"])
+    emitter.emit_each(names, activity="run:m-", used="f:", generated="run:m.")
+    emitter.close(alike.close, alike)
+    emitter = Emitter(single, HEADERS)
+    emitter.emit("run:other", ["lake:d/v/f#1"], ["run:1"])
+    for name in names:
+        emitter.emit(f"run:m-{name}", [f"lake:d/v/f#{name}"], [f"run:m.{name}"])
+    emitter.close(single.close, single)
+    told, expected = ([edges_of(message) for message in kept.messages] for kept in (alike, single))
+    assert sorted(chain.from_iterable(told)) == sorted(chain.from_iterable(expected))
+    for edges in told:
+        used = Counter(edge.dependent for edge in edges if edge.relation == "used")
+        assert used == Counter(edge.dependency for edge in edges if edge.relation == "wasGeneratedBy")
+
+
+def edges_of(message: Message) -> list[Edge]:
+    return read_document(message.value)
 
 
 def test_an_attempt_that_had_nothing_to_say_still_leaves_a_receipt() -> None:
