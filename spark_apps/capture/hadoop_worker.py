@@ -16,13 +16,12 @@ import gc
 import os
 import socket
 import sys
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import chain, groupby
-from operator import itemgetter, methodcaller
+from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias
 
@@ -32,8 +31,8 @@ from provenance_store.model.message import Headers
 from provenance_store.transport.port import Transport
 from provenance_store.transport.wiring import open_task_transport
 from spark_apps.capture import counters
-from spark_apps.capture.hadoop_job import JOB_FILE_VARIABLE, GroupFunction, JobFile, MapFunction, Pairs, load_job
-from spark_apps.capture.wrapping import TELLING, Run, escape, output_line, telling, unescape, unescape_all, unwrap, wrap
+from spark_apps.capture.hadoop_job import JOB_FILE_VARIABLE, GroupFunction, JobFile, MapFunction, load_job
+from spark_apps.capture.wrapping import Run, escape, output_line, telling, unescape, unescape_all, unwrap, wrap
 from spark_apps.capture.writer import Writer
 
 Write: TypeAlias = Callable[[bytes], object]
@@ -46,7 +45,7 @@ _BATCH = 1 << 11
 # So many keys are kept as they are written in the shuffle: the same few come again and again.
 _KEYS = 1 << 14
 # Enough to tell the calls of one group apart; were two taken for one, the group would still depend on the same lines.
-_DIGEST_BYTES = 6
+_DIGEST_BYTES = 5
 # How an item that combine made begins in the shuffle; one of map is `<map task>.<offset>`.
 _COMBINED = b"c"
 # Prefixes bound to a task's own namespaces: of its file's records, its calls, and items.
@@ -123,92 +122,90 @@ def _tell_map(tell: Tell, offsets: list[bytes]) -> None:
 
 def run_combine(function: GroupFunction, blocks: Iterable[bytes], write: Write) -> None:
     """Call `combine` on every group; its pairs are held back until all items of the group are known."""
+    raw_key = b""
+
+    def hand_on(item: bytes, used: bytes) -> None:
+        write(telling(raw_key, item, used))
+
     for raw_key, runs in groupby(unwrap(blocks), key=itemgetter(0)):
-
-        def hand_on(item: bytes, value: bytes, raw_key: bytes = raw_key) -> None:
-            write(b"%b\t%b\t%b\n" % (raw_key, item, value))  # what an earlier combiner told
-
-        items: dict[bytes, None] = {}
-        pairs = list(_call(function, raw_key, runs, items, hand_on))
+        group = _Group(raw_key, runs, hand_on)
+        pairs = list(function(group.key, group.values)) if group else []
+        items = group.finish(gave=bool(pairs))
         if not pairs:
             continue
-        used = b" ".join(items)
-        item = _COMBINED + urlsafe_b64encode(blake2b(used, digest_size=_DIGEST_BYTES).digest())
-        write(telling(raw_key, item, used))
+        item = _COMBINED + blake2b(items, digest_size=_DIGEST_BYTES).hexdigest().encode("ascii")
+        write(telling(raw_key, item, items))
         for key, value in pairs:
-            if escape(key) != raw_key:
+            if key != group.key:
                 raise InputError("combine gave a pair with another key than its group's; Hadoop needs the same.")
             write(wrap(raw_key, item, value))
 
 
 def run_reduce(function: GroupFunction, blocks: Iterable[bytes], write: Write, tell: Tell, tell_combined: Tell) -> None:
     """Call `reduce` on every group, counting the bytes written: a record's position is where its line begins."""
-    position = 0
+    position = number = 0
+
+    def hear(item: bytes, used: bytes) -> None:
+        call = f"{_COMBINE}:{number:x}.{item.removeprefix(_COMBINED).decode('ascii')}"
+        tell_combined.emit(call, _entities(used, number), (f"{call}.0",))
+
     for number, (raw_key, runs) in enumerate(groupby(unwrap(blocks), key=itemgetter(0))):
-        group = f"{number:x}"
-
-        def hear(item: bytes, used: bytes, group: str = group) -> None:
-            call = f"{_COMBINE}:{group}.{item.removeprefix(TELLING + _COMBINED).decode('ascii')}"
-            tell_combined.emit(call, _entities(used, group), (f"{call}.0",))
-
-        items: dict[bytes, None] = {}
+        group = _Group(raw_key, runs, hear)
         generated: list[str] = []
-        for key, value in _call(function, raw_key, runs, items, hear):
+        for key, value in function(group.key, group.values) if group else ():
             line = output_line(key, value)
             generated.append(f"{_FILE}:{position}")
             write(line)
             position += len(line)
+        items = group.finish(gave=bool(generated))
         if generated:
-            tell.emit(f"{_CALL}:{group}", _entities(b" ".join(items), group), generated)
+            tell.emit(f"{_CALL}:{number:x}", _entities(items, number), generated)
 
 
-def _entities(items: bytes, group: str) -> list[str]:
+class _Group:
+    """What came of one key: the values, which are read as the function asks for them, and the items of all pairs.
+
+    It is false where there are only tellings, because combine has left no pair of the key. Tellings are heard as they
+    come, as all of a frequent key's together may be long.
+    """
+
+    __slots__ = ("_hear", "_items", "_parts", "key", "values")
+
+    def __init__(self, raw_key: bytes, runs: Iterable[Run], hear: Callable[[bytes, bytes], None]) -> None:
+        self.key = unescape(raw_key)
+        self._hear = hear
+        self._items: dict[bytes, None] = {}
+        self._parts = self._read(runs)
+        self.values = chain(next(self._parts, ()), chain.from_iterable(self._parts))
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def finish(self, *, gave: bool) -> bytes:
+        """The items of all pairs, with spaces between, also of those that the function did not care to read."""
+        for _ in self._parts:
+            pass
+        if self._items and not gave:
+            counters.increment(counters.GAVE_NOTHING)
+        return b" ".join(self._items)
+
+    def _read(self, runs: Iterable[Run]) -> Iterator[list[str]]:
+        for _, items, values, tellings in runs:
+            for item, used in tellings:
+                self._hear(item, used)
+            if items:
+                self._items.update(dict.fromkeys(items))
+                yield unescape_all(values)
+
+
+def _entities(items: bytes, group: int) -> list[str]:
     """The ids of items, with spaces between, as they are told."""
     text = items.decode("ascii")
     if _COMBINED not in items:
         return f"{_ITEM}:{text.replace(' ', f' {_ITEM}:')}".split(" ")
     return [
-        f"{_COMBINE}:{group}.{item[1:]}.0" if item.startswith("c") else f"{_ITEM}:{item}" for item in text.split(" ")
+        f"{_COMBINE}:{group:x}.{item[1:]}.0" if item.startswith("c") else f"{_ITEM}:{item}" for item in text.split(" ")
     ]
-
-
-def _call(
-    function: GroupFunction,
-    raw_key: bytes,
-    runs: Iterable[Run],
-    items: dict[bytes, None],
-    hear: Callable[[bytes, bytes], None],
-) -> Pairs:
-    """What the function makes of a group. It depends on pairs that the function did not care to read too."""
-    parts = _values(runs, items, hear)
-    first = next(parts, None)
-    if first is None:
-        return  # of this key there are only tellings: combine has left no pair of it
-    given = False
-    for pair in function(unescape(raw_key), chain(first, chain.from_iterable(parts))):
-        given = True
-        yield pair
-    for _ in parts:
-        pass
-    if not given:
-        counters.increment(counters.GAVE_NOTHING)
-
-
-def _values(runs: Iterable[Run], items: dict[bytes, None], hear: Callable[[bytes, bytes], None]) -> Iterator[list[str]]:
-    for _, ids, values in runs:
-        pairs = ids, values
-        if any(map(_is_telling, ids)):
-            for item, value in zip(ids, values, strict=True):
-                if _is_telling(item):
-                    hear(item, value)
-            kept = [number for number, item in enumerate(ids) if not _is_telling(item)]
-            pairs = [ids[number] for number in kept], [values[number] for number in kept]
-        if pairs[0]:
-            items.update(dict.fromkeys(pairs[0]))
-            yield unescape_all(pairs[1])
-
-
-_is_telling = methodcaller("startswith", TELLING)
 
 
 def run_task(kind: str, reference: str, *, job_file: JobFile, task: Task, source: BinaryIO, write: Write) -> None:

@@ -11,7 +11,7 @@ told by whoever reads what Hadoop committed, and the many short processes of com
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TypeAlias
+from typing import NamedTuple
 
 from provenance_store.errors import InputError
 
@@ -22,10 +22,18 @@ _ESCAPES = {bytes([code]): b"\x08%d" % (code - _FIRST) for code in range(_FIRST,
 _ORIGINALS = {b"%d" % (code - _FIRST): bytes([code]) for code in range(_FIRST, _LAST + 1)}
 _FIELDS = 3
 
-# Neighbouring lines of one key, taken apart: the key, the items' ids and the values, as they travel.
-Run: TypeAlias = tuple[bytes, list[bytes], list[bytes]]
 # A line whose id begins so is no pair: it tells of which items combine made this one.
-TELLING = b"="
+_TELLING = b"="
+
+
+class Run(NamedTuple):
+    """Neighbouring lines of one key, taken apart, as they travel: pairs, and what was told with them."""
+
+    raw_key: bytes
+    items: list[bytes]
+    values: list[bytes]
+    # The item that combine made, and those it was made of with spaces between.
+    tellings: Sequence[tuple[bytes, bytes]] = ()
 
 
 def escape(text: str) -> bytes:
@@ -83,11 +91,19 @@ def _take_apart(lines: bytes) -> Iterator[Run]:
     if len(fields) != _FIELDS * lines.count(b"\n"):
         raise _stray(next(line for line in lines.split(b"\n") if line.count(b"\t") != _FIELDS - 1))
     items, values = fields[1::_FIELDS], fields[2::_FIELDS]
+    may_tell = b"\t" + _TELLING in lines
     start = 0
     for raw_key, run in groupby(fields[::_FIELDS]):
         end = start + len(list(run))
-        yield raw_key, items[start:end], values[start:end]
+        found = Run(raw_key, items[start:end], values[start:end])
+        yield _separate(found) if may_tell else found
         start = end
+
+
+def _separate(run: Run) -> Run:
+    pairs = [(item, value) for item, value in zip(run.items, run.values, strict=True) if item[:1] != _TELLING]
+    tellings = [(item[1:], value) for item, value in zip(run.items, run.values, strict=True) if item[:1] == _TELLING]
+    return Run(run.raw_key, [item for item, _ in pairs], [value for _, value in pairs], tellings)
 
 
 def _stray(line: bytes) -> InputError:
@@ -96,7 +112,7 @@ def _stray(line: bytes) -> InputError:
 
 def telling(raw_key: bytes, item: bytes, used: bytes) -> bytes:
     """A line that tells of which items, with spaces between, combine made this one; all are of this key."""
-    return b"%b\t%b%b\t%b\n" % (raw_key, TELLING, item, used)
+    return b"%b\t%b%b\t%b\n" % (raw_key, _TELLING, item, used)
 
 
 def output_line(key: str, value: str) -> bytes:

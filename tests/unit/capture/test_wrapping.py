@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from provenance_store.errors import InputError
 from spark_apps.capture.wrapping import (
-    TELLING,
     escape,
     output_line,
     telling,
@@ -27,8 +26,9 @@ def test_a_pair_survives(key: str, value: str) -> None:
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
     assert b"\r" not in line
-    [(raw_key, items, raw_values)] = unwrap([line])
+    [(raw_key, items, raw_values, tellings)] = unwrap([line])
     assert (unescape(raw_key), items, unescape_all(raw_values)) == (key, [b"0.31"], [value])
+    assert not tellings
 
 
 @given(st.lists(st.tuples(ANY_TEXT, st.lists(ANY_TEXT, min_size=1)), max_size=6), st.lists(st.integers(0, 200)))
@@ -39,7 +39,7 @@ def test_wherever_the_stream_is_cut_the_pairs_are_the_same(
     stream = b"".join(wrap(escape(key), b"0.7", value) for key, value in expected)
     places = [0, *sorted({min(cut, len(stream)) for cut in cuts}), len(stream)]
     blocks = [stream[start:end] for start, end in pairwise(places)]
-    found = [(unescape(raw_key), text) for raw_key, _, raws in unwrap(blocks) for text in unescape_all(raws)]
+    found = [(unescape(raw_key), text) for raw_key, _, raws, _ in unwrap(blocks) for text in unescape_all(raws)]
     assert found == expected
 
 
@@ -58,7 +58,7 @@ def test_escaped_keys_sort_as_the_keys_do(one: str, other: str) -> None:
 @given(st.binary())
 def test_what_was_not_utf8_goes_out_as_it_came(raw: bytes) -> None:
     text = raw.replace(b"\n", b"").replace(b"\r", b"").decode("utf-8", "surrogateescape")
-    [(_, _, [travelled])] = unwrap([wrap(b"k", b"0.0", text)])
+    [(_, _, [travelled], _)] = unwrap([wrap(b"k", b"0.0", text)])
     assert output_line("k", unescape(travelled)) == b"k\t" + text.encode("utf-8", "surrogateescape") + b"\n"
 
 
@@ -82,7 +82,8 @@ def test_a_line_of_someone_else_is_refused(stray: bytes) -> None:
 
 
 def test_what_combine_made_of_which_items_survives_and_is_told_from_pairs() -> None:
-    line = telling(escape("a\tb"), b"cdigest", b"0.5 1.9")
-    [(raw_key, [item], [used])] = unwrap([line])
+    lines = telling(escape("a\tb"), b"cdigest", b"0.5 1.9"), wrap(escape("a\tb"), b"cdigest", "=")
+    [(raw_key, items, values, tellings)] = unwrap([b"".join(lines)])
     assert unescape(raw_key) == "a\tb"
-    assert (item, used) == (TELLING + b"cdigest", b"0.5 1.9")
+    assert (items, values) == ([b"cdigest"], [b"="])
+    assert tellings == [(b"cdigest", b"0.5 1.9")]
