@@ -19,6 +19,8 @@ _OVERHEAD = 300
 _FEWEST = 2
 # `"_:123":{"prov:generatedEntity":"…","prov:usedEntity":"…"},` without its ids.
 _ROW = 64
+# Numbers as texts: the same few thousand name the rows of every message.
+_numbers: list[str] = []
 
 
 class Emitter:
@@ -68,16 +70,16 @@ class Emitter:
     def emit_each(self, names: Sequence[str], *, activity: str, used: str, generated: str) -> None:
         """Add a whole function execution for every name: `<activity><name>`, its input and its output likewise.
 
-        For functions that see one record at a time, of which there are millions. No name may come twice in an attempt.
+        For functions that see one record at a time, of which there are millions.
         """
-        size = 2 * (len(activity) + _ROW) + len(used) + len(generated) + 6 * max(map(len, names), default=0)
+        size = 2 * (len(activity) + _ROW) + len(used) + len(generated) + 4 * max(map(len, names), default=0)
         most = max(1, self._seal_bytes // size)
         about = f'":{{"prov:activity":"{activity}'
         for at in range(0, len(names), most):
             part = names[at : at + most]
             self._make_room(len(part) * size)
-            self._used.append(_repeat('"_:u', about, f'","prov:entity":"{used}', part))
-            self._generated.append(_repeat('"_:g', about, f'","prov:entity":"{generated}', part))
+            self._used.append(self._rows_of(part, about, f'","prov:entity":"{used}'))
+            self._generated.append(self._rows_of(part, about, f'","prov:entity":"{generated}'))
             self._seal_if_full()
 
     def derive(self, generated: Sequence[str], used: str) -> None:
@@ -126,14 +128,29 @@ class Emitter:
         receipts.post(receipt)
         return receipt
 
+    # Rows are put together in one go, column by column: most of a stream is the same texts again and again.
+
     def _rows(self, about: str, entities: Sequence[str]) -> str:
-        """Rows that differ in the entity alone, put together in one go."""
-        start, self._number = self._number, self._number + len(entities)
+        """Rows that differ in the entity alone."""
         parts = ['"},"_:', "", about, ""] * len(entities)
         parts[0] = '"_:'
-        parts[1::4] = _numbers(start, self._number)
+        parts[1::4] = self._take_numbers(len(entities))
         parts[3::4] = entities
         return "".join(parts) + '"}'
+
+    def _rows_of(self, names: Sequence[str], first: str, second: str) -> str:
+        """A row for every name, which stands after each of the two texts."""
+        parts = ['"},"_:', "", first, "", second, ""] * len(names)
+        parts[0] = '"_:'
+        parts[1::6] = self._take_numbers(len(names))
+        parts[3::6] = parts[5::6] = names
+        return "".join(parts) + '"}'
+
+    def _take_numbers(self, count: int) -> list[str]:
+        start, self._number = self._number, self._number + count
+        if len(_numbers) < self._number:
+            _numbers.extend(map(str, range(len(_numbers), 2 * self._number)))
+        return _numbers[start : self._number]
 
     @property
     def _most(self) -> int:
@@ -189,21 +206,3 @@ class Emitter:
     @staticmethod
     def _estimate(activity: str, entities: Sequence[str]) -> int:
         return sum(map(len, entities)) + len(entities) * (len(activity) + _ROW)
-
-
-def _repeat(first: str, second: str, third: str, names: Sequence[str]) -> str:
-    """A row for every name, which stands after each of the three texts: put together in one go."""
-    parts = [f'"}},{first}', "", second, "", third, ""] * len(names)
-    parts[0] = first
-    parts[1::6] = parts[3::6] = parts[5::6] = names
-    return "".join(parts) + '"}'
-
-
-def _numbers(start: int, stop: int) -> list[str]:
-    if len(_known_numbers) < stop:
-        _known_numbers.extend(map(str, range(len(_known_numbers), 2 * stop)))
-    return _known_numbers[start:stop]
-
-
-# As texts: the same few thousand are written in every message.
-_known_numbers: list[str] = []
