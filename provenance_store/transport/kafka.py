@@ -163,7 +163,7 @@ class KafkaReceipts:
 
     def gather(self, run: str) -> list[Receipt]:
         """Every receipt of the run, the last one a writer left."""
-        KafkaTransport(self._settings).ensure_topic(RECEIPTS_TOPIC)
+        KafkaTransport(self._settings).ensure_topics(RECEIPTS_TOPIC)
         receipts: dict[str, Receipt] = {}
         with KafkaSource(self._settings, RECEIPTS_TOPIC) as source:
             for received in source:
@@ -182,7 +182,7 @@ class KafkaTransport:
     def sink(self, topic: str) -> KafkaSink:
         """A sink with its own producer; the topic is made if it is not there."""
         kafka = self._settings.kafka
-        self.ensure_topic(topic)
+        self.ensure_topics(topic)
         with telling_unreachable(self._settings):
             producer = open_producer(self._settings)
             return KafkaSink(producer, topic, PARTITIONINGS[kafka.partitioning], kafka.timeout_seconds)
@@ -195,6 +195,9 @@ class KafkaTransport:
         """The receipts of every run."""
         return KafkaReceipts(self._settings)
 
+    def close(self) -> None:
+        """Nothing is shared, so nothing is left open."""
+
     def delete_topic(self, topic: str) -> None:
         """Remove a topic and all its messages."""
         with telling_unreachable(self._settings):
@@ -204,22 +207,21 @@ class KafkaTransport:
             finally:
                 admin.close()
 
-    def ensure_topic(self, topic: str) -> None:
-        """Make the topic if it is not there; two that try at once both succeed."""
+    def ensure_topics(self, *topics: str) -> None:
+        """Make the topics that are not there; two that try at once both succeed."""
         kafka = self._settings.kafka
         with telling_unreachable(self._settings):
             admin = KafkaAdminClient(**client_options(self._settings))
             try:
-                if topic in admin.list_topics():
-                    return
-                new = NewTopic(
-                    name=topic,
-                    num_partitions=1 if topic == RECEIPTS_TOPIC else kafka.partitions,
-                    replication_factor=kafka.replication,
-                    topic_configs={"retention.ms": str(kafka.retention_hours * 3_600_000)},
-                )
-                with contextlib.suppress(TopicAlreadyExistsError):
-                    admin.create_topics([new], wait_for_metadata=True)
+                for topic in set(topics).difference(admin.list_topics()):
+                    new = NewTopic(
+                        name=topic,
+                        num_partitions=1 if topic == RECEIPTS_TOPIC else kafka.partitions,
+                        replication_factor=kafka.replication,
+                        topic_configs={"retention.ms": str(kafka.retention_hours * 3_600_000)},
+                    )
+                    with contextlib.suppress(TopicAlreadyExistsError):
+                        admin.create_topics([new], wait_for_metadata=True)
             finally:
                 admin.close()
 

@@ -98,6 +98,9 @@ class Transport(Protocol):
     def receipts(self) -> Receipts:
         """The receipts of every run."""
 
+    def close(self) -> None:
+        """Give up what its ends share."""
+
 
 class Closing(ABC):
     """Makes a sink or source usable in a `with` block; the block's own error goes first."""

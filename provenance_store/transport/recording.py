@@ -147,6 +147,9 @@ class RecordingTransport:
         """All that was recorded of the topic."""
         return RecordingSource(self._folder / topic)
 
+    def close(self) -> None:
+        """Nothing is shared, so nothing is left open."""
+
     def receipts(self) -> RecordingReceipts:
         """The receipts of every run recorded here."""
         return RecordingReceipts(self._folder / "receipts")

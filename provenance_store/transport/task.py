@@ -47,6 +47,12 @@ class TaskTransport:
         """The receipts of every run."""
         return _TaskReceipts(self._settings, self)
 
+    def close(self) -> None:
+        """Give the producer up; every sink has waited for its own messages."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close(timeout=1.0)
+
     def post(self, receipt: Receipt) -> bool:
         """Leave a receipt through the shared producer; False where that may not be trusted any more."""
         if self._producer is None or not all(sink.is_sound for sink in self._sinks):

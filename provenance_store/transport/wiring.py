@@ -28,6 +28,15 @@ def open_transport(settings: "Settings") -> Transport:
     return KafkaTransport(settings)
 
 
+def open_driver_transport(settings: "Settings") -> Transport:
+    """For a driver, which has few things to send and should not wait for them: after `make_topics`, one producer."""
+    if settings.recordings is not None:
+        return open_transport(settings)
+    from provenance_store.transport.task import TaskTransport  # noqa: PLC0415 - see above
+
+    return TaskTransport(settings)
+
+
 def open_task_transport(dumped: Mapping[str, Any]) -> Transport:
     """The writers' ends for a process that runs one task, from settings that its driver read, checked and dumped."""
     told = msgspec.convert(dumped, _TaskSettings, strict=False)
@@ -46,8 +55,7 @@ def make_topics(settings: "Settings", topic: str, *, required: bool) -> None:
     from provenance_store.transport.kafka import RECEIPTS_TOPIC, KafkaTransport  # noqa: PLC0415 - see above
 
     try:
-        for name in (topic, RECEIPTS_TOPIC):
-            KafkaTransport(settings).ensure_topic(name)
+        KafkaTransport(settings).ensure_topics(topic, RECEIPTS_TOPIC)
     except TransportError:
         if required:
             raise

@@ -73,6 +73,7 @@ def _measure_or_tell(world: World, name: str, repeat: int) -> dict[str, Any]:
 def _measure(world: World, name: str, repeat: int) -> dict[str, Any]:
     case = CASES[name]
     records = case.records(world)
+    dic = _new_dic()
     plain: list[tuple[float, float]] = []
     captured: list[tuple[float, float]] = []
     sizes: list[tuple[int, int]] = []
@@ -80,11 +81,12 @@ def _measure(world: World, name: str, repeat: int) -> dict[str, Any]:
         _say(f"{name}: {'warm-up' if turn == 0 else f'{turn} of {repeat}'}")
         clean(world)
         without = _timed(lambda: case.plain(world))
-        timing, size = _capture(world, case)
+        timing, size = _capture(world, case, dic)
         if turn:
             plain.append(without)
             captured.append(timing)
             sizes.append(size)
+    _delete_topic(world, dic)
     _say(f"{name}: memory")
     memory = [_peak_of_its_own(world, name, way) for way in ("plain", "captured")]
     return {
@@ -100,20 +102,27 @@ def _measure(world: World, name: str, repeat: int) -> dict[str, Any]:
     }
 
 
-def _capture(world: World, case: Case) -> tuple[tuple[float, float], tuple[int, int]]:
+def _new_dic() -> str:
+    """A DIC of the case's own. Its topic is made at the warm-up, as a real one's is at its first run."""
+    return f"bench-{uuid.uuid4().hex[:12]}"
+
+
+def _delete_topic(world: World, dic: str) -> None:
+    with contextlib.suppress(HeadwaterError):
+        KafkaTransport(world.settings).delete_topic(topic_of(dic))
+
+
+def _capture(world: World, case: Case, dic: str) -> tuple[tuple[float, float], tuple[int, int]]:
     """One captured run; its time, and what it sent."""
-    run = f"bench-{uuid.uuid4().hex[:12]}"
-    transport = KafkaTransport(world.settings)
+    run = f"run-{uuid.uuid4().hex[:12]}"
     try:
-        timing = _timed(lambda: case.captured(world, run, run))
+        timing = _timed(lambda: case.captured(world, dic, run))
         case.check(world, run)
-        source = transport.source(topic_of(run))
-        with source:
-            sizes = [len(one.message.value) for one in source if one.message.headers["kind"] == "provenance"]
+        with KafkaTransport(world.settings).source(topic_of(dic)) as source:
+            told = [one.message for one in source if one.message.headers["run"] == run]
+        sizes = [len(one.value) for one in told if one.headers["kind"] == "provenance"]
     finally:
         clean(world, run)
-        with contextlib.suppress(HeadwaterError):
-            transport.delete_topic(topic_of(run))
     return timing, (len(sizes), sum(sizes))
 
 
@@ -130,7 +139,9 @@ def _peak(world: World, case: Case, *, captured: bool) -> int:
     case.records(world)
     with PeakMemory() as memory:
         if captured:
-            _capture(world, case)
+            dic = _new_dic()
+            _capture(world, case, dic)
+            _delete_topic(world, dic)
         else:
             case.plain(world)
     clean(world)

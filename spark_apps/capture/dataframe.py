@@ -250,7 +250,7 @@ class TrackedFrame:
         return TrackedFrame(self._run, frame, self._tokens)
 
     def _narrow(self, frame: DataFrame) -> "TrackedFrame":
-        check_narrow(frame, self._frame)
+        check_narrow(self._run, frame, self._frame)
         return self._same(frame)
 
     def _starred(self, columns: Sequence[Any]) -> list[Any]:
@@ -269,7 +269,7 @@ class TrackedFrame:
         base, tokens, windows = with_windows(self._run, self._frame, self._tokens, columns)
         plain = build(base, columns)
         # Before the tokens are added: an aggregate among the columns would refuse them with words of its own.
-        check_narrow(plain, base, windows_followed=windows)
+        check_narrow(self._run, plain, base, windows_followed=windows)
         made = plain if keeps_tokens else build(base, [*columns, *token_columns(tokens)])
         return TrackedFrame(self._run, made, tokens)
 

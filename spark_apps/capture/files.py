@@ -20,7 +20,7 @@ from provenance_store.errors import InputError, JobError
 from provenance_store.lake.layout import Version
 from provenance_store.model.ids import LAKE_PREFIX, file_prefix
 from spark_apps.capture.errors import UnsupportedOperationError
-from spark_apps.capture.tokens import PREFIX, Token
+from spark_apps.capture.tokens import FILE, PREFIX, Token
 
 if TYPE_CHECKING:
     from spark_apps.capture.dataframe import TrackedFrame
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv"}
 _COMPRESSED = {"none": "", "gzip": ".gz", "zstd": ".zst", "bzip2": ".bz2"}
-_SEED = 42  # of Spark's xxhash64
-_NOT_NEGATIVE = 2**63 - 1
 _PART = re.compile(r"part-(\d{5,})-.*")
 
 
@@ -75,9 +73,9 @@ def _read_parquet(
         name = Path(unquote(urlparse(url).path)).relative_to(version.path)
         # Spark writes a local file's address with three slashes here, and with one in `_metadata`.
         for address in {url, url.replace("file:///", "file:/", 1)}:
-            _add_file(run, address, _expanded(version, str(name)))
+            run.add_file(address, _expanded(version, str(name)))
     token = Token.pair()
-    path = F.xxhash64(F.col("_metadata.file_path")).bitwiseAND(F.lit(_NOT_NEGATIVE))
+    path = F.call_function(FILE, F.col("_metadata.file_path"))
     return frame.withColumns({token.a: path, str(token.b): F.col("_metadata.row_index")}), token
 
 
@@ -92,7 +90,7 @@ def _read_lines(
     tokens = run.java.java.util.HashMap()
     for file in files:
         prefix = _expanded(version, str(file.relative_to(version.path)))
-        tokens.put(str(file), _add_file(run, str(file), prefix))
+        tokens.put(str(file), run.add_file(str(file), prefix))
     token = Token.pair()
     lines = DataFrame(run.jvm.Lines.read(run.spark._jsparkSession, tokens, token.a, token.b), run.spark)
     if kind == "text":
@@ -109,14 +107,6 @@ def _read_lines(
         parsed = F.from_csv(F.regexp_replace("value", "\r$", ""), ddl, text)
     made = filled.withColumn(f"{PREFIX}row", parsed)
     return made.select(f"{PREFIX}row.*", *token.names), token
-
-
-def _add_file(run: "SparkRun", address: str, prefix: str) -> int:
-    """The token of a file: the hash that Spark's own function gives its address. Two that shared one are refused."""
-    value = run.java.org.apache.spark.unsafe.types.UTF8String.fromString(address)
-    token = run.java.org.apache.spark.sql.catalyst.expressions.XXH64.hashUTF8String(value, _SEED) & _NOT_NEGATIVE
-    run.add_file(token, prefix)
-    return int(token)
 
 
 def _as_ddl(schema: StructType) -> str:

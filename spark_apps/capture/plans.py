@@ -1,32 +1,29 @@
 """Looking at the plans that Spark makes of a call, so that nothing unforeseen passes for a narrow operation."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import DataType
 
 from spark_apps.capture.errors import UnsupportedOperationError
 
-_NARROW = {"Project", "Filter", "Generate", "SubqueryAlias"}
+if TYPE_CHECKING:
+    from spark_apps.capture.spark_run import SparkRun
 
 
-def check_narrow(made: DataFrame, base: DataFrame, *, windows_followed: int = 0) -> None:
+def check_narrow(run: "SparkRun", made: DataFrame, base: DataFrame, *, windows_followed: int = 0) -> None:
     """Refuse, by name, what is no narrow operation on `base`: an aggregate, a subquery, a window as text."""
-    windows = 0
-    for plan in _between(made, base):
-        name = str(plan.nodeName())
-        if name == "Window":
-            windows += plan.windowExpressions().length()
-        elif name not in _NARROW:
-            advice = "Use groupBy().agg() instead" if name == "Aggregate" else ""
-            raise UnsupportedOperationError(f"{name} within a column", advice)
-        if any(_has_subquery(expression) for expression in _items(plan.expressions())):
-            raise UnsupportedOperationError("a subquery within a column", "Join with it instead")
-    if windows > windows_followed:
+    name = str(run.jvm.Plans.notNarrow(made._jdf, base._jdf, windows_followed))
+    if name == "Subquery":
+        raise UnsupportedOperationError("a subquery within a column", "Join with it instead")
+    if name == "Window":
         raise UnsupportedOperationError(
             "a Window function written as text", "Write it with pyspark.sql.functions and pyspark.sql.Window"
         )
+    if name:
+        advice = "Use groupBy().agg() instead" if name == "Aggregate" else ""
+        raise UnsupportedOperationError(f"{name} within a column", advice)
 
 
 def type_of(frame: DataFrame, name: str) -> DataType:
@@ -44,23 +41,6 @@ def key_columns(frame: DataFrame, keys: Sequence[Column | str]) -> list[tuple[Co
     if not all(expression.deterministic() for expression in _items(analysed.expressions())):
         raise UnsupportedOperationError("grouping by a random key", "Compute it with withColumn and cache() first")
     return list(zip(columns, (field.dataType for field in chosen.schema.fields), strict=True))
-
-
-def _between(made: DataFrame, base: DataFrame) -> Iterator[Any]:
-    """The plan's nodes from the top down to the base."""
-    bottom = base._jdf.queryExecution().analyzed()
-    pending = [made._jdf.queryExecution().analyzed()]
-    while pending:
-        plan = pending.pop()
-        if not plan.fastEquals(bottom):
-            yield plan
-            pending.extend(_items(plan.children()))
-
-
-def _has_subquery(expression: Any) -> bool:
-    return "Subquery" in str(expression.getClass().getSimpleName()) or any(
-        map(_has_subquery, _items(expression.children()))
-    )
 
 
 def _items(sequence: Any) -> list[Any]:

@@ -9,7 +9,8 @@ other inputs is refused. A failed job sends no manifest.
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ from provenance_store.model.message import MANIFEST, Headers, Manifest, Message
 from provenance_store.services.locks import locked
 from provenance_store.settings import Settings
 from provenance_store.transport.port import Receipt
-from provenance_store.transport.wiring import open_transport, topic_of
+from provenance_store.transport.wiring import make_topics, open_driver_transport, topic_of
 from spark_apps.capture.writer import Policy
 
 # The driver's own receipt: its count is the generation of the last manifest that it was about to send.
@@ -55,12 +56,14 @@ class Run:
         self.topic = topic_of(dic)
         self.folder: Path = settings.home.absolute() / "runs" / run
         self._journal = self.folder / "publish.json"
-        self._transport = open_transport(settings)
+        self._settings = settings
+        self._transport = open_driver_transport(settings)
+        self._opening: Future[list[Receipt]] | None = None
 
     @contextmanager
     def alone(self, say: Callable[[str], None]) -> Iterator[None]:
         """Hold the run: two drivers of one run on one machine go one after the other."""
-        with locked(self.folder / "lock", timeout_seconds=_LOCK_SECONDS, say=say):
+        with locked(self.folder / "lock", timeout_seconds=_LOCK_SECONDS, say=say), closing(self._transport):
             yield
 
     def finished(
@@ -111,11 +114,21 @@ class Run:
 
     def open_topic(self) -> None:
         """Make the run's topic where it is not there yet, before many tasks ask for it at once."""
-        try:
-            self._transport.sink(self.topic).close()
-        except TransportError:
-            if self.policy == "fail":
-                raise
+        make_topics(self._settings, self.topic, required=self.policy == "fail")
+
+    def open_early(self) -> None:
+        """Connect while the job runs, for an engine that brings its receipts home itself.
+
+        What a driver needs at the end is several round trips to the broker, which would be waited for one by one.
+        """
+        pool = ThreadPoolExecutor(1, "headwater-driver")
+        self._opening = pool.submit(self._open)
+        pool.shutdown(wait=False)
+
+    def _open(self) -> list[Receipt]:
+        gathered = self._transport.receipts().gather(self.run)
+        self._transport.sink(self.topic).close()
+        return gathered
 
     def send_manifest(
         self, count: Callable[[list[Receipt]], dict[str, int]], *, marks: Sequence[str] = ()
@@ -127,7 +140,8 @@ class Run:
         manifest = Manifest(attempts={}, generation=self.next_generation(), marks=list(marks))
         try:
             receipts = self._transport.receipts()
-            gathered = receipts.gather(self.run)
+            opening, self._opening = self._opening, None
+            gathered = receipts.gather(self.run) if opening is None else opening.result()
             last = max((one.messages for one in gathered if one.attempt == _DRIVER), default=-1)
             manifest = Manifest(
                 attempts=count([one for one in gathered if one.attempt != _DRIVER]),

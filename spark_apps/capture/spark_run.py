@@ -66,6 +66,7 @@ class SparkRun:
             self._package = getattr(self._package, part)
         self._receipts = session._jsc.sc().collectionAccumulator(f"headwater receipts {self._nonce}")
         self._info = self._make_info()
+        self._package.TapFunctions.registerTokens(session._jsparkSession)
 
     @property
     def java(self) -> Any:
@@ -216,9 +217,9 @@ class SparkRun:
         attribute = frame._jdf.queryExecution().analyzed().output().apply(place)
         return Column(self.java.org.apache.spark.sql.classic.ExpressionUtils.column(attribute))
 
-    def add_file(self, token: int, prefix: str) -> None:
-        """A token's first long means this file."""
-        self._info.addFile(token, prefix)
+    def add_file(self, address: str, prefix: str) -> int:
+        """A token's first long means this file; two that shared one are refused."""
+        return int(self._info.addFile(address, prefix))
 
     def _tap(self, kind: str, function: str, target: str, suffix: str, *, hashed: bool = False) -> tuple[str, str]:
         operation = self.operation(function)
@@ -280,6 +281,7 @@ def run_spark(
         for version in versions:
             layout.remove_unfinished(version)
         context.open_topic()
+        context.open_early()
         captured = SparkRun(settings, session, context)
         _execute(body, captured)
         _check_outputs(outputs, [version.dataset for version, _ in captured.outputs])

@@ -15,6 +15,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantT
 from spark_apps.capture.errors import UnsupportedOperationError
 
 PREFIX = "__headwater_"
+# Functions that the Java side registers: the token of a file's address, and a hash under a seed.
+FILE, HASH = "headwater_file", "headwater_hash"
 _NEGATIVE = -(2**63)
 _numbers = count()
 
@@ -72,10 +74,13 @@ def token_names(tokens: Sequence[Token]) -> list[str]:
 
 def group_pair(operation: str, keys: Sequence[tuple[Column, DataType]]) -> tuple[Column, Column]:
     """The name of the group that a row belongs to, from its key: rows share it just when Spark groups them."""
-    # xxhash64 passes over nulls, so their places are told beside the values.
-    parts = [part for key, kind in keys for part in _hashable(key, kind)]
-    first = F.xxhash64(F.lit(f"{operation}/a"), *parts)
-    second = F.xxhash64(F.lit(f"{operation}/b"), *parts)
+    # The hash passes over nulls, so their places are told beside the values; of a single value there is no place.
+    first_kind = keys[0][1] if len(keys) == 1 else None
+    if first_kind is not None and not isinstance(first_kind, StructType | ArrayType | MapType | VariantType):
+        parts = [keys[0][0]]
+    else:
+        parts = [part for key, kind in keys for part in _hashable(key, kind)] or [F.lit(0)]
+    first, second = (F.call_function(HASH, F.lit(f"{operation}/{half}"), *parts) for half in "ab")
     return first.bitwiseOR(F.lit(_NEGATIVE)), second
 
 

@@ -131,7 +131,7 @@ def test_a_topic_with_no_edge_and_one_with_no_message(
     send(kafka_service, "reducer.nothing", [manifest("r", {})])
     ((folder, account),) = run(spark_session, kafka_service, topic="reducer.nothing", out=tmp_path).items()
     assert_same(folder, account, in_library([manifest("r", {})])["r"])
-    KafkaTransport(kafka_service).ensure_topic("reducer.empty")
+    KafkaTransport(kafka_service).ensure_topics("reducer.empty")
     with pytest.raises(InputError, match="holds no message"):
         run(spark_session, kafka_service, topic="reducer.empty", out=tmp_path)
 

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.CollectionAccumulator;
 
 /** What every tap of a run shares: names, the files that tokens mean, where messages go, where receipts are left. */
@@ -47,12 +48,14 @@ public final class RunInfo implements Serializable {
     this.keySecret = keySecret;
   }
 
-  /** A token's first long now means this file, whose records' ids begin with this. */
-  public void addFile(long token, String prefix) {
+  /** The token that means this file from now on; the ids of its records begin with the prefix. */
+  public long addFile(String address, String prefix) {
+    long token = FileToken.of(UTF8String.fromString(address));
     String known = files.put(token, prefix);
     if (known != null && !known.equals(prefix)) {
       throw new IllegalStateException("two files share a hash: " + known + " and " + prefix);
     }
+    return token;
   }
 
   MessageSink openSink(String attempt) {

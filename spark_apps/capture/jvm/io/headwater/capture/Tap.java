@@ -154,7 +154,7 @@ public final class Tap extends Expression implements java.io.Serializable {
     return columns.apply(index).dataType() instanceof ArrayType;
   }
 
-  private static Block block(String code) {
+  static Block block(String code) {
     return new CodeBlock(List$.MODULE$.<String>empty().$colon$colon(code), List$.MODULE$.empty());
   }
 

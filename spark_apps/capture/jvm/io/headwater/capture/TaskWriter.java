@@ -1,7 +1,7 @@
 package io.headwater.capture;
 
+import io.headwater.capture.Bytes.Piece;
 import java.io.Serializable;
-import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.TaskContext;
@@ -21,20 +21,19 @@ public final class TaskWriter implements Serializable {
   private static final int SEAL_BYTES = 384 * 1024;
   /** No single edge is longer; a keyed id beyond it fails its task rather than its message. */
   private static final int ROOM = 128 * 1024;
-  private static final byte[] MEMBER_HEAD = ascii("\":{\"prov:collection\":\"");
-  private static final byte[] MEMBER_MIDDLE = ascii("\",\"prov:entity\":\"");
-  private static final byte[] DERIVED_HEAD = ascii("\":{\"prov:generatedEntity\":\"");
-  private static final byte[] DERIVED_MIDDLE = ascii("\",\"prov:usedEntity\":\"");
-  private static final byte[] EDGE_START = ascii("\"_:");
-  private static final byte[] EDGE_END = ascii("\"},");
-  private static final byte[] DIGITS =
-      ascii("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
-  private static final byte[] HEX = ascii("0123456789ABCDEF");
-  private static final byte[] K = ascii("k:");
-  private static final byte[] O = ascii("o:");
-  private static final byte[] G = ascii("run:g");
+  private static final Piece MEMBER_HEAD = new Piece("\":{\"prov:collection\":\"");
+  private static final Piece MEMBER_MIDDLE = new Piece("\",\"prov:entity\":\"");
+  private static final Piece DERIVED_HEAD = new Piece("\":{\"prov:generatedEntity\":\"");
+  private static final Piece DERIVED_MIDDLE = new Piece("\",\"prov:usedEntity\":\"");
+  private static final Piece EDGE_START = new Piece("\"_:");
+  private static final Piece EDGE_END = new Piece("\"},");
+  private static final Piece KEYED_INPUT = new Piece("k:");
+  private static final Piece OUTPUT = new Piece("o:");
+  private static final Piece GROUP = new Piece("run:g");
+  private static final Piece ALIAS = new Piece("p:");
+  private static final byte[] HEX = Bytes.ascii("0123456789ABCDEF");
   /** Enough to see that a joined record was told a moment ago; a miss costs only a repeated edge. */
-  private static final int RECENT = 1 << 12;
+  private static final int RECENT = 1 << 13;
 
   private final TapKind kind;
   private final RunInfo run;
@@ -46,19 +45,19 @@ public final class TaskWriter implements Serializable {
   private final boolean hashedKey;
 
   private transient boolean open;
-  private transient byte[] buffer;
-  private transient int size;
+  private transient boolean tellsMembers;
+  private transient Bytes buffer;
+  private transient Bytes subject;
   private transient int edges;
   private transient int seq;
   private transient long position;
-  private transient byte[] subject;
-  private transient int subjectSize;
   private transient long subjectA;
   private transient long subjectB;
+  private transient Aliases aliases;
   private transient long[] recent;
   private transient long lastFile;
-  private transient byte[] lastFilePrefix;
-  private transient Map<Long, byte[]> filePrefixes;
+  private transient Piece lastFilePrefix;
+  private transient Map<Long, Piece> filePrefixes;
   private transient StringBuilder prefixes;
   private transient MessageSink sink;
   private transient String attempt;
@@ -83,69 +82,81 @@ public final class TaskWriter implements Serializable {
   /** The row belongs to this group; its tokens are members. */
   public void beginGroup(long a, long b) {
     open();
-    subjectSize = 0;
     subjectA = a;
     subjectB = b;
-    putGroup(a, b);
+    int alias = aliases.of(a, b);
+    if (alias == Aliases.NONE || aliases.isFresh()) {
+      nameGroup(a, b);
+    }
+    if (alias == Aliases.NONE) {
+      return;
+    }
+    if (aliases.isFresh()) {
+      sealIfFull();
+      beginEdge();
+      putAlias(buffer, alias);
+      buffer.put(EDGE_END);
+    }
+    subject.size = 0;
+    putAlias(subject, alias);
   }
 
   /** The row is an input record with a declared key, and stands for it under the group (a, b). */
   public void keyedInput(long a, long b, ArrayData key) {
-    beginGroup(a, b);
+    open();
+    nameGroup(a, b);
     sealIfFull();
     beginEdge();
-    put(K);
+    buffer.put(KEYED_INPUT);
     putKey(key);
-    endEdge();
+    buffer.put(EDGE_END);
   }
 
   /** The row is the next record of this task's file. */
   public void beginRow() {
     open();
-    subjectSize = 0;
-    putSubject(position++);
+    nameOutput(position++);
   }
 
   /** The row is the next line of this task's file; its line break is one byte more. */
   public void beginLine(int bytes) {
     open();
-    subjectSize = 0;
-    putSubject(position);
+    nameOutput(position);
     position += bytes + 1L;
   }
 
   /** The row is an output record with a declared key. */
   public void beginKeyed(ArrayData key) {
     open();
-    int mark = size;
-    put(O);
+    int mark = buffer.size;
+    buffer.put(OUTPUT);
     putKey(key);
-    subjectSize = size - mark;
-    if (subjectSize > subject.length) {
-      subject = new byte[subjectSize * 2];
+    int length = buffer.size - mark;
+    if (length > subject.array.length - Bytes.SLACK) {
+      subject = new Bytes(length * 2);
     }
-    System.arraycopy(buffer, mark, subject, 0, subjectSize);
-    size = mark;
+    System.arraycopy(buffer.array, mark, subject.array, 0, length);
+    subject.size = length;
+    buffer.size = mark;
   }
 
   /** One record, or one group of records, that the row depends on. */
   public void token(long a, long b) {
-    if (kind == TapKind.GROUP && toldRecently(a, b)) {
+    if (recent != null && toldRecently(a, b)) {
       return;
     }
     if (a < 0) {
       sealIfFull();
       beginEdge();
-      put(G);
-      putHash(buffer, size, run.hide(a, b, 0), run.hide(a, b, 1));
-      size += 22;
+      buffer.put(GROUP);
+      buffer.putHash(run.hide(a, b, 0), run.hide(a, b, 1));
     } else {
-      byte[] prefix = prefixOf(a); // before the edge begins: it may add to the message's prefixes
+      Piece prefix = prefixOf(a); // before the edge begins: it may add to the message's prefixes
       beginEdge();
-      put(prefix);
-      putNumber(b);
+      buffer.put(prefix);
+      buffer.putNumber(b);
     }
-    endEdge();
+    buffer.put(EDGE_END);
   }
 
   /** Several tokens at once, as a window's frame gathers them. */
@@ -185,8 +196,10 @@ public final class TaskWriter implements Serializable {
       throw new IllegalStateException("a tap was evaluated outside a task; its plan cannot be captured.");
     }
     open = true;
-    buffer = new byte[SEAL_BYTES + ROOM];
-    subject = new byte[256];
+    tellsMembers = kind == TapKind.GROUP || kind == TapKind.KEYED_INPUT;
+    buffer = new Bytes(SEAL_BYTES + ROOM);
+    subject = new Bytes(256);
+    aliases = kind == TapKind.GROUP ? new Aliases() : null;
     recent = kind == TapKind.GROUP ? new long[RECENT * 4] : null;
     filePrefixes = new HashMap<>();
     task = "s" + context.stageId() + "-p" + context.partitionId();
@@ -216,7 +229,7 @@ public final class TaskWriter implements Serializable {
   }
 
   private void startMessage() {
-    size = 0;
+    buffer.size = 0;
     edges = 0;
     filePrefixes.clear();
     lastFilePrefix = null;
@@ -224,55 +237,55 @@ public final class TaskWriter implements Serializable {
   }
 
   private void sealIfFull() {
-    if (size + prefixes.length() > SEAL_BYTES) {
+    if (buffer.size + prefixes.length() > SEAL_BYTES) {
       seal();
       startMessage();
     }
   }
 
   private void beginEdge() {
-    put(EDGE_START);
-    putNumber(edges++);
-    boolean member = kind == TapKind.GROUP || kind == TapKind.KEYED_INPUT;
-    put(member ? MEMBER_HEAD : DERIVED_HEAD);
-    System.arraycopy(subject, 0, buffer, size, subjectSize);
-    size += subjectSize;
-    put(member ? MEMBER_MIDDLE : DERIVED_MIDDLE);
-  }
-
-  private void endEdge() {
-    put(EDGE_END);
+    buffer.put(EDGE_START);
+    buffer.putNumber(edges++);
+    buffer.put(tellsMembers ? MEMBER_HEAD : DERIVED_HEAD);
+    buffer.put(subject);
+    buffer.put(tellsMembers ? MEMBER_MIDDLE : DERIVED_MIDDLE);
   }
 
   private void seal() {
     if (edges == 0) {
       return;
     }
-    boolean member = kind == TapKind.GROUP || kind == TapKind.KEYED_INPUT;
     StringBuilder head = new StringBuilder(256);
     head.append("{\"prefix\":{\"lake\":\"urn:lake:\",\"run\":\"urn:run:").append(run.run).append(":\"");
-    if (kind == TapKind.KEYED_INPUT) {
-      head.append(",\"k\":\"").append(target).append('"');
-    } else if (!member) {
-      head.append(",\"o\":\"").append(outputPrefix).append('"');
+    switch (kind) {
+      case GROUP:
+        // By the attempt, not the task: one that is told twice must not take another's parts for its own.
+        head.append(",\"p\":\"urn:run:").append(run.run).append(":p").append(attempt).append(".\"");
+        break;
+      case KEYED_INPUT:
+        head.append(",\"k\":\"").append(target).append('"');
+        break;
+      default:
+        head.append(",\"o\":\"").append(outputPrefix).append('"');
     }
-    head.append(prefixes).append("},\"").append(member ? "hadMember" : "wasDerivedFrom").append("\":{");
-    byte[] start = ascii(head.toString());
+    head.append(prefixes).append("},\"").append(tellsMembers ? "hadMember" : "wasDerivedFrom").append("\":{");
+    byte[] start = Bytes.ascii(head.toString());
+    int size = buffer.size;
     byte[] value = new byte[start.length + size + 1];
     System.arraycopy(start, 0, value, 0, start.length);
-    System.arraycopy(buffer, 0, value, start.length, size - 1); // without the last comma
+    System.arraycopy(buffer.array, 0, value, start.length, size - 1); // without the last comma
     value[value.length - 2] = '}';
     value[value.length - 1] = '}';
     sink.send(run.headers(attempt, seq, task, function), value);
     seq++;
   }
 
-  private byte[] prefixOf(long file) {
+  private Piece prefixOf(long file) {
     sealIfFull(); // here, because what it binds must stand in the same message as the edge that follows
     if (file == lastFile && lastFilePrefix != null) {
       return lastFilePrefix;
     }
-    byte[] known = filePrefixes.get(file);
+    Piece known = filePrefixes.get(file);
     if (known == null) {
       String name = run.files.get(file);
       if (name == null) {
@@ -281,7 +294,7 @@ public final class TaskWriter implements Serializable {
       }
       String prefix = "f" + filePrefixes.size();
       prefixes.append(",\"").append(prefix).append("\":\"").append(name).append('"');
-      known = ascii(prefix + ":");
+      known = new Piece(prefix + ":");
       filePrefixes.put(file, known);
     }
     lastFile = file;
@@ -289,34 +302,35 @@ public final class TaskWriter implements Serializable {
     return known;
   }
 
-  private void putSubject(long number) {
-    subject[0] = 'o';
-    subject[1] = ':';
-    subjectSize = 2 + writeNumber(subject, 2, number);
+  private void nameOutput(long place) {
+    subject.size = 0;
+    subject.put(OUTPUT);
+    subject.putNumber(place);
   }
 
-  private void putGroup(long a, long b) {
-    subject[0] = 'r';
-    subject[1] = 'u';
-    subject[2] = 'n';
-    subject[3] = ':';
-    subject[4] = 'g';
-    putHash(subject, 5, run.hide(a, b, 0), run.hide(a, b, 1));
-    subjectSize = 27;
+  private void nameGroup(long a, long b) {
+    subject.size = 0;
+    subject.put(GROUP);
+    subject.putHash(run.hide(a, b, 0), run.hide(a, b, 1));
+  }
+
+  private static void putAlias(Bytes into, int alias) {
+    into.put(ALIAS);
+    into.putNumber(alias);
   }
 
   /** The key as it stands in an id: its components encoded with commas between, or their keyed hash. */
   private void putKey(ArrayData components) {
-    int start = size;
+    int start = buffer.size;
     for (int i = 0; i < components.numElements(); i++) {
       if (components.isNullAt(i)) {
         throw new IllegalStateException("a record's declared key is null; a key must name its record.");
       }
       if (i > 0) {
-        buffer[size++] = ',';
+        buffer.array[buffer.size++] = ',';
       }
       byte[] bytes = components.getUTF8String(i).getBytes();
-      if (size - start + 3 * bytes.length > ROOM / 2) {
+      if (buffer.size - start + 3 * bytes.length > ROOM / 2) {
         throw new IllegalStateException("a record's key is longer than 20 kB; no message can carry its id.");
       }
       for (byte one : bytes) {
@@ -324,9 +338,9 @@ public final class TaskWriter implements Serializable {
       }
     }
     if (hashedKey) {
-      byte[] hidden = ascii(run.hashKey(buffer, start, size - start));
-      size = start;
-      put(hidden);
+      byte[] hidden = Bytes.ascii(run.hashKey(buffer.array, start, buffer.size - start));
+      buffer.size = start;
+      buffer.put(hidden);
     }
   }
 
@@ -336,49 +350,11 @@ public final class TaskWriter implements Serializable {
         code >= 'a' && code <= 'z' || code >= 'A' && code <= 'Z' || code >= '0' && code <= '9'
             || code == '_' || code == '.' || code == '-' || code == '~' || code == '=';
     if (plain) {
-      buffer[size++] = one;
+      buffer.array[buffer.size++] = one;
     } else {
-      buffer[size++] = '%';
-      buffer[size++] = HEX[code >>> 4];
-      buffer[size++] = HEX[code & 15];
+      buffer.array[buffer.size++] = '%';
+      buffer.array[buffer.size++] = HEX[code >>> 4];
+      buffer.array[buffer.size++] = HEX[code & 15];
     }
-  }
-
-  private void put(byte[] bytes) {
-    System.arraycopy(bytes, 0, buffer, size, bytes.length);
-    size += bytes.length;
-  }
-
-  private void putNumber(long number) {
-    size += writeNumber(buffer, size, number);
-  }
-
-  private static int writeNumber(byte[] into, int at, long number) {
-    int digits = 1;
-    for (long rest = number; rest >= 10; rest /= 10) {
-      digits++;
-    }
-    long rest = number;
-    for (int i = at + digits - 1; i >= at; i--) {
-      into[i] = (byte) ('0' + rest % 10);
-      rest /= 10;
-    }
-    return digits;
-  }
-
-  private static void putHash(byte[] into, int at, long high, long low) {
-    int i = at;
-    for (int shift = 58; shift >= 4; shift -= 6) {
-      into[i++] = DIGITS[(int) (high >>> shift) & 63];
-    }
-    into[i++] = DIGITS[(int) ((high & 15) << 2 | low >>> 62)];
-    for (int shift = 56; shift >= 2; shift -= 6) {
-      into[i++] = DIGITS[(int) (low >>> shift) & 63];
-    }
-    into[i] = DIGITS[(int) (low & 3) << 4];
-  }
-
-  static byte[] ascii(String text) {
-    return text.getBytes(StandardCharsets.US_ASCII);
   }
 }
