@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from provenance_store.cli.console import make_console
-from provenance_store.errors import InputError
+from provenance_store.errors import InputError, JobError
 from provenance_store.settings import load_settings
 
 app = typer.Typer()
@@ -73,3 +73,31 @@ def capture(
         console.print(f"{name}: {error}", markup=False)
     if failed:
         raise typer.Exit(1)
+
+
+@benches.command()
+def reduce(
+    tweets: Annotated[
+        list[int] | None, typer.Option(help="Of how many tweets the stream is; may be repeated.", min=1000)
+    ] = None,
+    repeat: Annotated[int, typer.Option(help="How often to measure; the spread is shown.", min=1)] = 3,
+    json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Reduction of the hashtag-count stream on one core, beside JSON objects and joins over strings."""
+    from provenance_store.bench.reduce import COLUMNS, SIZES, measure_reduce
+
+    console = make_console(stderr=True)
+    with console.status("Starting …") as status:
+        say = status.update if console.is_terminal else console.print
+        measured = measure_reduce(sizes=tweets or SIZES, repeat=repeat, say=say)
+    if json_output:
+        Console(highlight=False, soft_wrap=True).print_json(data=measured.to_dicts())
+    else:
+        table = Table(title=f"Reduction of the hashtag-count stream, {repeat} times: median (least to most)")
+        for column in COLUMNS:
+            table.add_column(column, justify="left" if not column else "right")
+        for cells in measured.cells():
+            table.add_row(*cells)
+        make_console().print(table)
+    if wrong := [row for row in measured.rows if row.exact is False]:
+        raise JobError(f"{wrong[0].way} of {wrong[0].tweets:,} tweets did not give the true dependencies.")

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
 from provenance_store.errors import DocumentError
 from provenance_store.model.document import Edge, read_document
 from provenance_store.reduction.intern import Ids, Interner, size_of
-from provenance_store.reduction.native import Codes, Flags, Numbers, Relations, pad
+from provenance_store.reduction.native import Codes, Flags, Numbers, Relations, compiled, pad
 from provenance_store.reduction.scan import scan
 from provenance_store.reduction.schemas import GENERATED, RELATIONS, USED
-from provenance_store.reduction.texts import to_strings
 
 _CODES = {relation: code for code, relation in enumerate(RELATIONS)}
 
@@ -70,18 +68,26 @@ def summarise(read: Read, documents: int) -> tuple[Numbers, Flags]:
 
     An activity is no entity, whatever its id.
     """
-    edges, lake = read.edges, read.ids.lake
-    entity = (lake[edges.dependent] & (edges.relation != USED)) | (
-        lake[edges.dependency] & (edges.relation != GENERATED)
-    )
-    shows = np.zeros(documents, np.bool_)
-    shows[edges.document[entity]] = True
-    return np.bincount(edges.document, minlength=documents), shows
+    counts, shows = np.zeros(documents, np.int64), np.zeros(documents, np.bool_)
+    _summarise(*read.edges, read.ids.lo, counts, shows)
+    return counts, shows
 
 
-def spell(ids: Ids) -> pl.Series:
-    """The expanded ids as strings."""
-    return to_strings(ids.starts, ids.stops)
+@compiled
+def _summarise(
+    documents: Codes,
+    relations: Relations,
+    dependents: Codes,
+    dependencies: Codes,
+    lo: Numbers,
+    counts: Numbers,
+    shows: Flags,
+) -> None:
+    for edge in range(len(documents)):
+        counts[documents[edge]] += 1
+        above = relations[edge] != USED and lo[dependents[edge]] & 1 != 0
+        if above or (relations[edge] != GENERATED and lo[dependencies[edge]] & 1 != 0):
+            shows[documents[edge]] = True
 
 
 def _as_ends(starts: Numbers, stops: Numbers) -> Numbers:

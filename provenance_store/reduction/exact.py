@@ -16,9 +16,9 @@ from provenance_store.reduction.completeness import Judgement, judge
 from provenance_store.reduction.schemas import MESSAGE_SCHEMA
 from provenance_store.transport.port import Received
 
-# Many messages share the fixed cost of a batch; few enough that what is made of them stays in the processor's cache.
+# Many messages share the fixed cost of a batch; few enough that their text fits in memory beside the columns.
 _BATCH_MESSAGES = 2000
-_BATCH_BYTES = 16 << 20
+_BATCH_BYTES = 32 << 20
 
 
 class Rejected(NamedTuple):

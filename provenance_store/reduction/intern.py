@@ -18,6 +18,7 @@ from provenance_store.reduction.native import (
     Codes,
     Flags,
     Numbers,
+    Relations,
     Word,
     compiled,
     load_word,
@@ -31,6 +32,9 @@ _INIT_0, _INIT_1 = np.uint64(0x736F6D6570736575), np.uint64(0x646F72616E646F6D)
 _INIT_2, _INIT_3 = np.uint64(0x6C7967656E657261), np.uint64(0x7465646279746573)
 _ROUNDS, _LAST_ROUNDS = 1, 3
 _WIDE, _SECOND = np.uint64(0xEE), np.uint64(0xDD)
+_INITIAL = (_KEY_0 ^ _INIT_0, _KEY_1 ^ _INIT_1 ^ _WIDE, _KEY_0 ^ _INIT_2, _KEY_1 ^ _INIT_3)
+_SIZE_SHIFT = np.uint64(56)
+_UNSURE = 2
 _ALL, _ONE = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(1)
 # The namespace has nine bytes: two words that overlap.
 _LAKE_SIZE = len(LAKE_NAMESPACE)
@@ -38,13 +42,13 @@ _LAKE_WORD, _LAKE_LAST_WORD = np.frombuffer(LAKE_NAMESPACE[:8].encode() + LAKE_N
 
 
 class Ids(NamedTuple):
-    """The ids of a batch: the halves of their hashes, and their expanded texts, whose addresses are in `buffer`."""
+    """Ids: the halves of their hashes, and their expanded texts by address, which is 0 where a text is not kept."""
 
     hi: Numbers
     lo: Numbers
-    buffer: Bytes
     starts: Numbers
     stops: Numbers
+    buffers: tuple[Bytes, ...]  # what the addresses are in
 
     @property
     def lake(self) -> Flags:
@@ -73,31 +77,80 @@ def _round(a: Word, b: Word, c: Word, d: Word) -> tuple[Word, Word, Word, Word]:
 
 
 @compiled
-def siphash(start: int, stop: int, rounds: int, last_rounds: int) -> tuple[Word, Word]:
-    """SipHash of the bytes between two addresses, as two words; seven bytes beyond them are read and do not count."""
-    a, b, c, d = _KEY_0 ^ _INIT_0, _KEY_1 ^ _INIT_1 ^ _WIDE, _KEY_0 ^ _INIT_2, _KEY_1 ^ _INIT_3
-    at = start
-    while at + 8 <= stop:
-        word = load_word(at)
-        d ^= word
-        for _ in range(rounds):
-            a, b, c, d = _round(a, b, c, d)
-        a ^= word
-        at += 8
-    left = np.uint64(8 * (stop - at))
-    word = (load_word(at) & ~(_ALL << left)) | (np.uint64(stop - start) << np.uint64(56))
+def _absorb(a: Word, b: Word, c: Word, d: Word, word: Word, rounds: int) -> tuple[Word, Word, Word, Word]:
     d ^= word
     for _ in range(rounds):
         a, b, c, d = _round(a, b, c, d)
-    a ^= word
+    return a ^ word, b, c, d
+
+
+@compiled
+def _finish(a: Word, b: Word, c: Word, d: Word, rounds: int) -> tuple[Word, Word]:
     c ^= _WIDE
-    for _ in range(last_rounds):
+    for _ in range(rounds):
         a, b, c, d = _round(a, b, c, d)
     first = a ^ b ^ c ^ d
     b ^= _SECOND
-    for _ in range(last_rounds):
+    for _ in range(rounds):
         a, b, c, d = _round(a, b, c, d)
     return first, a ^ b ^ c ^ d
+
+
+@compiled
+def _first_bytes(word: Word, count: int) -> Word:
+    """The word's first bytes, of which fewer than eight are asked for."""
+    return word & ~(_ALL << np.uint64(8 * count))
+
+
+@compiled
+def siphash(start: int, stop: int, rounds: int, last_rounds: int) -> tuple[Word, Word]:
+    """SipHash of the bytes between two addresses, as two words; seven bytes beyond them are read and do not count."""
+    a, b, c, d = _INITIAL
+    for at in range(start, stop - 7, 8):
+        a, b, c, d = _absorb(a, b, c, d, load_word(at), rounds)
+    left = (stop - start) & 7
+    word = _first_bytes(load_word(stop - left), left) | (np.uint64(stop - start) << _SIZE_SHIFT)
+    a, b, c, d = _absorb(a, b, c, d, word, rounds)
+    return _finish(a, b, c, d, last_rounds)
+
+
+@compiled
+def _is_lake(start: int, stop: int) -> bool:
+    if stop - start < _LAKE_SIZE or load_word(start) != _LAKE_WORD:
+        return False
+    return bool(load_word(start + _LAKE_SIZE - 8) == _LAKE_LAST_WORD)
+
+
+@compiled
+def _begin_hashes(namespaces: Numbers, states: npt.NDArray[np.uint64], lakes: Relations) -> None:
+    """Of each namespace the hash's state after its whole words, what is left of it, and whether it is in the lake."""
+    for k in range(len(namespaces)):
+        start, stop = namespaces[k, 0], namespaces[k, 1]
+        a, b, c, d = _INITIAL
+        for at in range(start, stop - 7, 8):
+            a, b, c, d = _absorb(a, b, c, d, load_word(at), _ROUNDS)
+        states[k, 0], states[k, 1], states[k, 2], states[k, 3] = a, b, c, d
+        left = (stop - start) & 7
+        states[k, 4] = _first_bytes(load_word(stop - left), left) if left else np.uint64(0)
+        lakes[k] = _UNSURE if stop - start < _LAKE_SIZE else np.int8(_is_lake(start, stop))
+
+
+@compiled
+def _hash_after(a: Word, b: Word, c: Word, d: Word, rest: Word, size: int, start: int, stop: int) -> tuple[Word, Word]:
+    """The hash of a namespace of so many bytes, begun as `_begin_hashes` does, and the text after it."""
+    left = size & 7
+    shift = np.uint64(8 * left)
+    if stop - start >= 8 - left:
+        a, b, c, d = _absorb(a, b, c, d, rest | (load_word(start) << shift), _ROUNDS)
+        for at in range(start + 8 - left, stop - 7, 8):
+            a, b, c, d = _absorb(a, b, c, d, load_word(at), _ROUNDS)
+        last = (size + stop - start) & 7
+        word = _first_bytes(load_word(stop - last), last)
+    else:
+        word = rest | (_first_bytes(load_word(start), stop - start) << shift)
+    word |= np.uint64(size + stop - start) << _SIZE_SHIFT
+    a, b, c, d = _absorb(a, b, c, d, word, _ROUNDS)
+    return _finish(a, b, c, d, _LAST_ROUNDS)
 
 
 @compiled
@@ -119,10 +172,16 @@ def _find(slots: Codes, hi: Numbers, lo: Numbers, high: np.int64, low: np.int64)
 
 
 @compiled
-def _is_lake(start: int, stop: int) -> bool:
-    if stop - start < _LAKE_SIZE or load_word(start) != _LAKE_WORD:
-        return False
-    return bool(load_word(start + _LAKE_SIZE - 8) == _LAKE_LAST_WORD)
+def _same(start: int, stop: int, other: int) -> bool:
+    """Whether two texts as long as each other are the same; what differs in ids is mostly their end."""
+    at, other = stop - 8, other + stop - start - 8
+    while at >= start:
+        if load_word(at) != load_word(other):
+            return False
+        at -= 8
+        other -= 8
+    left = at + 8 - start
+    return bool(_first_bytes(load_word(start) ^ load_word(other + 8 - left), left) == np.uint64(0))
 
 
 @compiled
@@ -138,21 +197,37 @@ def _intern(
     codes: npt.NDArray[np.int32],
 ) -> int:
     """Number the ends' ids into `codes`, new ones from `count` on; how many ids there are then."""
+    states, lakes = np.empty((len(namespaces), 5), np.uint64), np.empty(len(namespaces), np.int8)
+    _begin_hashes(namespaces, states, lakes)
     for edge in range(len(ends)):
         for side in range(2):
-            namespace, start, stop = ends[edge, 3 * side], ends[edge, 3 * side + 1], ends[edge, 3 * side + 2]
-            # The text is written where it will stay if it is new.
+            space, start, stop = ends[edge, 3 * side], ends[edge, 3 * side + 1], ends[edge, 3 * side + 2]
+            # An execution's relations stand together, so its id often comes again at once.
+            if (
+                edge > 0
+                and ends[edge - 1, 3 * side] == space
+                and ends[edge - 1, 3 * side + 2] - ends[edge - 1, 3 * side + 1] == stop - start
+                and _same(start, stop, ends[edge - 1, 3 * side + 1])
+            ):
+                codes[edge, side] = codes[edge - 1, side]
+                continue
+            space_start, space_stop = namespaces[space, 0], namespaces[space, 1]
+            size = space_stop - space_start
+            first, second = _hash_after(
+                states[space, 0], states[space, 1], states[space, 2], states[space, 3], states[space, 4],
+                size, start, stop,
+            )  # fmt: skip
             begin = texts + bounds[count]
-            at = _copy(namespaces[namespace, 0], namespaces[namespace, 1], begin)
-            at = _copy(start, stop, at)
-            first, second = siphash(begin, at, _ROUNDS, _LAST_ROUNDS)
-            second = (second | _ONE) if _is_lake(begin, at) else (second & ~_ONE)
+            is_lake = lakes[space] == 1
+            if lakes[space] == _UNSURE:
+                is_lake = _is_lake(begin, _copy(start, stop, _copy(space_start, space_stop, begin)))
+            second = (second | _ONE) if is_lake else (second & ~_ONE)
             high, low = np.int64(first), np.int64(second)
             slot = _find(slots, hi, lo, high, low)
             if slots[slot] == 0:
                 hi[count], lo[count] = high, low
                 count += 1
-                bounds[count] = at - texts
+                bounds[count] = _copy(start, stop, _copy(space_start, space_stop, begin)) - texts
                 slots[slot] = count
             codes[edge, side] = slots[slot] - 1
     return count
@@ -193,7 +268,7 @@ class Interner:
     def ids(self) -> Ids:
         """All ids met so far."""
         bounds = self._bounds[: self._count + 1] + self._texts.ctypes.data
-        return Ids(self._hi[: self._count], self._lo[: self._count], self._texts, bounds[:-1], bounds[1:])
+        return Ids(self._hi[: self._count], self._lo[: self._count], bounds[:-1], bounds[1:], (self._texts,))
 
 
 def size_of(ends: Numbers, namespaces: Numbers) -> int:

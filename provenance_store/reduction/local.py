@@ -22,32 +22,32 @@ import polars as pl
 
 from provenance_store.model.ids import LAKE_NAMESPACE, LAKE_PREFIX
 from provenance_store.model.message import Message
-from provenance_store.reduction.decode import Decoded, decode
 from provenance_store.reduction.documents import Edges
-from provenance_store.reduction.executions import contract_locally
-from provenance_store.reduction.intern import Ids
-from provenance_store.reduction.native import Codes, Flags, Numbers, compiled
-from provenance_store.reduction.schemas import HASHED_EDGE_SCHEMA, NAME_SCHEMA
+from provenance_store.reduction.envelopes import read_envelopes
+from provenance_store.reduction.intern import Ids, number_hashes
+from provenance_store.reduction.native import Flags, Numbers
+from provenance_store.reduction.pieces import read_pieces
+from provenance_store.reduction.schemas import EDGE_SCHEMA, HASHED_EDGE_SCHEMA, NAME_SCHEMA
 from provenance_store.reduction.texts import to_strings
 
 # An id in the lake is written with the prefix for the namespace, which is the namespace's end.
-CUT = len(LAKE_NAMESPACE.removesuffix(LAKE_PREFIX))
+_CUT = len(LAKE_NAMESPACE.removesuffix(LAKE_PREFIX))
 
 
 class LocalReduction(NamedTuple):
-    """A batch's messages, their local edges, and the ids at the edges' ends; `settled`: see `reduce_locally`."""
+    """A batch's messages, and their local edges between numbered ids; an edge's document is a row of the messages."""
 
     messages: pl.DataFrame
     columns: Edges
     ids: Ids
-    settled: Flags
+    every_name: bool
 
     def edges(self) -> pl.DataFrame:
         """The local edges after HASHED_EDGE_SCHEMA."""
         hi, lo, columns = self.ids.hi, self.ids.lo, self.columns
         return pl.DataFrame(
             {
-                "message": self.messages["message"].gather(columns.document),
+                "message": self.messages["message"].to_numpy()[columns.document],
                 "relation": columns.relation,
                 "dependent_hi": hi[columns.dependent],
                 "dependent_lo": lo[columns.dependent],
@@ -59,46 +59,51 @@ class LocalReduction(NamedTuple):
 
     def names(self) -> pl.DataFrame:
         """The ids whose text may be needed, after NAME_SCHEMA."""
-        chosen = self.named()
+        chosen = self._named()
+        chosen = chosen[number_hashes(self.ids.hi[chosen], self.ids.lo[chosen])[1]]
         hi, lo, lake = self.ids.hi[chosen], self.ids.lo[chosen], self.ids.lake[chosen]
-        texts = to_strings(self.ids.starts[chosen] + CUT * lake, self.ids.stops[chosen])
+        texts = to_strings(written_from(self.ids)[chosen], self.ids.stops[chosen])
         return pl.DataFrame({"hi": hi, "lo": lo, "id": texts, "lake": lake}, schema=NAME_SCHEMA)
 
-    def named(self) -> Numbers:
-        """The numbers of the ids whose text may be needed."""
-        columns = self.columns
-        needed = np.zeros(len(self.ids.hi), np.bool_)
-        _mark_needed(columns.document, columns.dependent, columns.dependency, self.settled, self.ids.lo, needed)
-        return np.flatnonzero(needed)
-
     def spelled(self) -> pl.DataFrame:
-        """The local edges after EDGE_SCHEMA, with the ids' expanded texts."""
-        return Decoded(self.messages, self.columns, self.ids).spelled()
+        """The local edges after EDGE_SCHEMA, with the ids' expanded texts; only where every name is kept."""
+        names = to_strings(self.ids.starts, self.ids.stops)
+        return pl.DataFrame(
+            {
+                "message": self.messages["message"].to_numpy()[self.columns.document],
+                "relation": self.columns.relation,
+                "dependent": names.gather(self.columns.dependent),
+                "dependency": names.gather(self.columns.dependency),
+            },
+            schema=EDGE_SCHEMA,
+        )
+
+    def _named(self) -> Numbers:
+        has_text = self.ids.stops != 0
+        if self.every_name:
+            return np.flatnonzero(has_text)
+        # Messages that tell no run are a run by themselves.
+        settled = self.messages.select(pl.col("lake").any().over("run")).to_series().to_numpy()
+        if settled.all():
+            return np.flatnonzero(has_text & self.ids.lake)
+        asked: Flags = self.ids.lake
+        open_ends = ~settled[self.columns.document]
+        asked[self.columns.dependent[open_ends]] = True
+        asked[self.columns.dependency[open_ends]] = True
+        return np.flatnonzero(has_text & asked)
 
 
 def reduce_locally(messages: Sequence[Message], numbers: Sequence[int], *, every_name: bool = False) -> LocalReduction:
-    """Decode a batch and contract its edges as far as each message alone allows; `numbers` name the messages.
-
-    Someone else's emitter, which sends no headers, has not promised whole executions: its edges stay as they are. A
-    message is settled where ids outside the lake that stand in it will not be asked for.
-    """
-    table, edges, ids = decode(messages, numbers)
-    whole = table["attempt"].is_not_null().to_numpy()
-    columns = contract_locally(edges, ids, whole)
-    settled = np.zeros(len(messages), np.bool_) if every_name else _of_runs_with_records(table)
-    return LocalReduction(table, columns, ids, settled)
+    """Decode a batch and contract its edges as far as each message alone allows; `numbers` name the messages."""
+    envelopes = read_envelopes(messages)
+    documents = envelopes.documents
+    values = [messages[place].value for place in documents.tolist()]
+    piece = read_pieces(values, envelopes.promise_whole_executions(), every_name=every_name)
+    table = envelopes.tabulate(numbers, edges=piece.counts, lake=piece.shows, reasons=piece.reasons)
+    columns = piece.edges._replace(document=documents.astype(np.int32)[piece.edges.document])
+    return LocalReduction(table, columns, piece.ids, every_name)
 
 
-def _of_runs_with_records(messages: pl.DataFrame) -> Flags:
-    """Of each message, whether the batch shows a record of its run; messages that tell no run are one by themselves."""
-    return messages.select(pl.col("lake").any().over("run")).to_series().to_numpy()
-
-
-@compiled
-def _mark_needed(
-    documents: Codes, dependents: Codes, dependencies: Codes, settled: Flags, lo: Numbers, needed: Flags
-) -> None:
-    for edge in range(len(documents)):
-        for one in (dependents[edge], dependencies[edge]):
-            if lo[one] & 1 or not settled[documents[edge]]:
-                needed[one] = True
+def written_from(ids: Ids) -> Numbers:
+    """Where the texts begin as they are written in files: compact where the id is in the lake."""
+    return ids.starts + _CUT * ids.lake

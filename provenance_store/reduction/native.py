@@ -88,6 +88,19 @@ def store_word(_: Any, address: Any, word: Any) -> Any:
 
 
 @_instruction
+def store_byte(_: Any, address: Any, byte: Any) -> Any:
+    """Write a byte at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        place = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        builder.store(builder.trunc(arguments[1], ir.IntType(8)), place)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@_instruction
 def trailing_zeros(_: Any, word: Any) -> Any:
     """How many of the lowest bits of a word other than 0 are not set."""
 

@@ -21,6 +21,7 @@ from provenance_store.reduction.native import (
     compiled,
     load_byte,
     load_word,
+    store_word,
     trailing_zeros,
 )
 
@@ -34,10 +35,16 @@ _SHORTEST_ROW = 40
 
 _QUOTE, _COLON, _COMMA, _OPEN, _CLOSE, _SPACE = (ord(sign) for sign in '":,{} ')
 _WHITE = tuple(ord(sign) for sign in " \t\n\r")
-_DEFAULT, _DEFAULT_MASK = np.frombuffer(b"default\0" + b"\xff" * 7 + b"\0", np.uint64)
-_DEFAULT_SIZE = len("default")
+_DEFAULT = np.frombuffer(b"default:", np.uint64)[0]
+_DEFAULT_SIZE = len("default:")
+# How an id with a prefix begins: two words, two masks and the size; a longer prefix is left to the other reader.
+_MAX_PATTERN = 16
+_PATTERN = 40
+_END = 24  # bytes of an end in the rows: namespace, start, end
 _NO = -1  # instead of a place: not of the plain kind
 
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_DEFAULT_MASK = _ALL >> np.uint64(8)
 _ONES = np.uint64(0x0101010101010101)
 _HIGH = np.uint64(0x8080808080808080)
 _QUOTES = np.uint64(_QUOTE) * _ONES
@@ -70,7 +77,7 @@ class Scanned(NamedTuple):
     document: Codes
     relation: Relations
     ends: Numbers  # of each edge: namespace, start and end of what depends, then of what it depends on
-    namespaces: Numbers  # of each: start and end
+    namespaces: Numbers  # of each: start and end, or zeros where there is none
 
 
 @compiled
@@ -143,8 +150,32 @@ def _grows(last_start: int, last_end: int, start: int, end: int) -> bool:
 
 
 @compiled
-def _read_prefixes(at: int, prefixes: Numbers, namespaces: Numbers, first: int) -> tuple[int, int]:
-    """Past the prefix table, and how many it holds; their names' and namespaces' spans go into the arrays."""
+def _note_prefix(start: int, end: int, pattern: int) -> bool:
+    """Note what ids with this prefix begin with, colon and all: two words, their masks, and the size."""
+    size = end - start + 1
+    for at in range(start, end):
+        if load_byte(at) == _COLON:
+            size = 0  # never before the first colon of an id
+    if size == _DEFAULT_SIZE and load_word(start) & _DEFAULT_MASK == _DEFAULT & _DEFAULT_MASK:
+        size = 0  # binds names without a prefix, which are no ids
+    if size > _MAX_PATTERN:
+        return False
+    store_word(pattern + 32, np.uint64(size))
+    for k in range(2):
+        counted = min(max(size - 8 * k, 0), 8)
+        mask = _ALL >> np.uint64(64 - 8 * counted) if counted else np.uint64(0)
+        word = load_word(start + 8 * k)
+        # The quote that ends the prefix is where the id has its colon.
+        if 8 * k < size <= 8 * k + 8:
+            word ^= np.uint64(_QUOTE ^ _COLON) << np.uint64(8 * (size - 1 - 8 * k))
+        store_word(pattern + 8 * k, word & mask)
+        store_word(pattern + 16 + 8 * k, mask)
+    return True
+
+
+@compiled
+def _read_prefixes(at: int, names: Numbers, namespaces: Numbers, first: int, patterns: int) -> tuple[int, int]:
+    """Past the prefix table, and how many it holds; patterns of ids and the namespaces' spans are noted."""
     count = 0
     at = _past(at, _OPEN)
     if at >= 0 and load_byte(at) == _CLOSE:
@@ -152,15 +183,15 @@ def _read_prefixes(at: int, prefixes: Numbers, namespaces: Numbers, first: int) 
     while at >= 0 and load_byte(at) == _QUOTE and count < MAX_PREFIXES:
         end = _text_end(at + 1)
         value = _past(end + 1, _COLON) if end >= 0 else _NO
-        if value < 0 or load_byte(value) != _QUOTE:
-            return _NO, 0
-        value_end = _text_end(value + 1)
+        value_end = _text_end(value + 1) if value >= 0 and load_byte(value) == _QUOTE else _NO
         if value_end < 0 or value_end - value > _MAX_NAMESPACE:
             return _NO, 0
         for other in range(count):
-            if _same(at + 1, end, prefixes[other, 0], prefixes[other, 1]):
+            if _same(at + 1, end, names[other, 0], names[other, 1]):
                 return _NO, 0
-        prefixes[count, 0], prefixes[count, 1] = at + 1, end
+        if not _note_prefix(at + 1, end, patterns + _PATTERN * count):
+            return _NO, 0
+        names[count, 0], names[count, 1] = at + 1, end
         namespaces[first + count, 0], namespaces[first + count, 1] = value + 1, value_end
         count += 1
         at = _skip(value_end + 1)
@@ -171,33 +202,28 @@ def _read_prefixes(at: int, prefixes: Numbers, namespaces: Numbers, first: int) 
 
 
 @compiled
-def _read_id(at: int, prefixes: Numbers, count: int, first: int, ends: Numbers, edge: int, side: int) -> int:
-    """Past an id with a declared prefix; its namespace and span go into the edge's row of `ends`."""
+def _read_id(at: int, patterns: int, count: int, first: int, end: int) -> int:
+    """Past an id with a declared prefix; its namespace and span go into the three words at `end`."""
     if at < 0 or load_byte(at) != _QUOTE:
         return _NO
-    start = at + 1
-    stop = _text_end(start)
-    if stop < 0:
-        return _NO
-    colon = start
-    while colon < stop and load_byte(colon) != _COLON:
-        colon += 1
-    if colon == stop:
-        return _NO
+    start, low, high = at + 1, load_word(at + 1), load_word(at + 9)
     for which in range(count):
-        if _same(start, colon, prefixes[which, 0], prefixes[which, 1]):
-            # `default` binds names without a prefix, which are no ids.
-            if colon - start == _DEFAULT_SIZE and load_word(start) & _DEFAULT_MASK == _DEFAULT:
-                return _NO
-            ends[edge, 3 * side] = first + which
-            ends[edge, 3 * side + 1] = colon + 1
-            ends[edge, 3 * side + 2] = stop
-            return stop + 1
+        pattern = patterns + _PATTERN * which
+        differs = ((low & load_word(pattern + 16)) ^ load_word(pattern)) | (
+            (high & load_word(pattern + 24)) ^ load_word(pattern + 8)
+        )
+        size = load_byte(pattern + 32)
+        if differs == np.uint64(0) and size > 0:
+            stop = _text_end(start + size)
+            store_word(end, np.uint64(first + which))
+            store_word(end + 8, np.uint64(start + size))
+            store_word(end + 16, np.uint64(stop))
+            return stop + 1 if stop >= 0 else _NO
     return _NO
 
 
 @compiled
-def _read_relation(at: int, relation: int, prefixes: Numbers, count: int, first: int, ends: Numbers, edge: int) -> int:
+def _read_relation(at: int, relation: int, patterns: int, count: int, first: int, row: int) -> int:
     """Past `{"<one end>": "<id>", "<the other>": "<id>"}`, the ends in either order."""
     at = _past(at, _OPEN)
     if at < 0:
@@ -207,19 +233,17 @@ def _read_relation(at: int, relation: int, prefixes: Numbers, count: int, first:
     if value < 0:
         which = 1
         value = _past_name(at, _ENDS, _END_MASKS, _END_SIZES, 2 * relation + 1)
-    at = _read_id(value, prefixes, count, first, ends, edge, which)
-    at = _past(at, _COMMA)
+    at = _past(_read_id(value, patterns, count, first, row + _END * which), _COMMA)
     if at < 0:
         return _NO
     which = 1 - which
     value = _past_name(at, _ENDS, _END_MASKS, _END_SIZES, 2 * relation + which)
-    at = _read_id(value, prefixes, count, first, ends, edge, which)
-    return _past(at, _CLOSE)
+    return _past(_read_id(value, patterns, count, first, row + _END * which), _CLOSE)
 
 
 @compiled
 def _read_relations(
-    at: int, relation: int, prefixes: Numbers, count: int, first: int, ends: Numbers, edge: int
+    at: int, relation: int, patterns: int, count: int, first: int, ends: int, edge: int
 ) -> tuple[int, int]:
     """Past all relations of one kind, and the number of the edge that comes next."""
     at = _past(at, _OPEN)
@@ -232,7 +256,7 @@ def _read_relations(
             return _NO, edge
         last_start, last_end = start, end
         value = _past(end + 1, _COLON)
-        at = _read_relation(value, relation, prefixes, count, first, ends, edge)
+        at = _read_relation(value, relation, patterns, count, first, ends + 2 * _END * edge)
         if at < 0:
             return _NO, edge
         edge += 1
@@ -247,7 +271,7 @@ def _read_document(
     start: int, stop: int, first: int, namespaces: Numbers, relations: Relations, ends: Numbers, edge: int
 ) -> int:
     """The number of the edge after the document's last, or -1."""
-    prefixes = np.empty((MAX_PREFIXES, 2), np.int64)
+    names, patterns = np.empty((MAX_PREFIXES, 2), np.int64), np.empty(MAX_PREFIXES * _PATTERN, np.uint8)
     count = met = 0
     at = _past(start, _OPEN)
     while at >= 0 and load_byte(at) == _QUOTE:
@@ -261,9 +285,9 @@ def _read_document(
         met |= 1 << element
         begin = edge
         if element == _PREFIX:
-            at, count = _read_prefixes(value, prefixes, namespaces, first)
+            at, count = _read_prefixes(value, names, namespaces, first, patterns.ctypes.data)
         else:
-            at, edge = _read_relations(value, element, prefixes, count, first, ends, edge)
+            at, edge = _read_relations(value, element, patterns.ctypes.data, count, first, ends.ctypes.data, edge)
         if at < 0:
             return _NO
         relations[begin:edge] = element
@@ -300,7 +324,7 @@ def scan(buffer: Bytes, starts: Numbers, stops: Numbers) -> Scanned:
     most = len(buffer) // _SHORTEST_ROW + 1
     taken = np.zeros(len(starts), np.bool_)
     documents, relations, ends = np.empty(most, np.int32), np.empty(most, np.int8), np.empty((most, 6), np.int64)
-    namespaces = np.empty((len(starts) * MAX_PREFIXES, 2), np.int64)
+    namespaces = np.zeros((len(starts) * MAX_PREFIXES, 2), np.int64)
     base = buffer.ctypes.data
     edges = _scan(starts + base, stops + base, taken, documents, relations, ends, namespaces)
     return Scanned(taken, documents[:edges], relations[:edges], ends[:edges], namespaces)

@@ -10,11 +10,12 @@ import polars as pl
 from provenance_store.reduction.completeness import Judgement
 from provenance_store.reduction.contract import Pairs, contract
 from provenance_store.reduction.documents import Edges
-from provenance_store.reduction.intern import in_lake, number_hashes
-from provenance_store.reduction.local import CUT, LocalReduction
+from provenance_store.reduction.intern import Ids, in_lake, number_hashes
+from provenance_store.reduction.local import LocalReduction, written_from
 from provenance_store.reduction.native import Flags, Numbers
+from provenance_store.reduction.pieces import join_edges, join_ids
 from provenance_store.reduction.schemas import GRAPH_SCHEMA
-from provenance_store.reduction.texts import Texts, gather_texts, sort_texts, to_strings
+from provenance_store.reduction.texts import sort_texts, to_strings
 
 
 class Graph(NamedTuple):
@@ -24,82 +25,46 @@ class Graph(NamedTuple):
     table: pl.DataFrame
 
 
-class _Ids(NamedTuple):
-    """Ids, the same one once for each batch it is in: hashes, and where the text begins and ends (0 where not kept)."""
-
-    hi: Numbers
-    lo: Numbers
-    starts: Numbers
-    stops: Numbers
-
-
 class Whole:
     """The local edges of a source. Its messages are numbered 0, 1, 2… over all batches."""
 
     def __init__(self) -> None:
-        self._edges: list[Edges] = []
-        self._ids: list[_Ids] = []
-        self._names: list[Texts] = []  # what the addresses point to
-        self._message_count = 0
-        self._id_count = 0
+        self._batches: list[LocalReduction] = []
 
     def add(self, local: LocalReduction) -> None:
-        """Add the next batch.
-
-        A message that shows a record and counts makes its run one that names records, of which only records are
-        written; one that does not count is never asked for. So only messages that show none need other ids' names.
-        """
-        columns, ids = local.columns, local.ids
-        at_ends = np.zeros(len(ids.hi), np.bool_)
-        at_ends[columns.dependent] = True
-        at_ends[columns.dependency] = True
-        place = np.cumsum(at_ends, dtype=np.int32) - np.int32(1)
-        shift = np.int32(self._id_count)
-        self._edges.append(
-            Edges(
-                columns.document + np.int32(self._message_count),
-                columns.relation,
-                place[columns.dependent] + shift,
-                place[columns.dependency] + shift,
-            )
-        )
-        kept = np.flatnonzero(at_ends)
-        named = local._replace(settled=local.messages["lake"].to_numpy()).named()
-        names = gather_texts(ids.starts[named] + CUT * ids.lake[named], ids.stops[named])
-        starts, stops = np.zeros(len(kept), np.int64), np.zeros(len(kept), np.int64)
-        starts[place[named]], stops[place[named]] = names.starts, names.stops
-        self._ids.append(_Ids(ids.hi[kept], ids.lo[kept], starts, stops))
-        self._names.append(names)
-        self._message_count += len(local.messages)
-        self._id_count += len(kept)
+        """Add the next batch."""
+        self._batches.append(local)
 
     def contract(self, judgements: Sequence[Judgement]) -> Iterator[Graph]:
         """The graph of each run that was judged."""
         if not judgements:
             return
-        edges = Edges(*map(np.concatenate, zip(*self._edges, strict=True)))
-        ids = _Ids(*map(np.concatenate, zip(*self._ids, strict=True)))
-        self._edges, self._ids = [], []
-        for judgement, chosen in zip(judgements, self._by_run(edges, judgements), strict=True):
+        messages = np.cumsum([0, *(len(batch.messages) for batch in self._batches)]).astype(np.int32)
+        firsts = np.cumsum([0, *(len(batch.ids.hi) for batch in self._batches)]).astype(np.int32)
+        edges = join_edges([batch.columns for batch in self._batches], messages, firsts)
+        ids = join_ids([batch.ids for batch in self._batches])
+        self._batches = []
+        for judgement, chosen in zip(judgements, _by_run(edges, int(messages[-1]), judgements), strict=True):
             of_run = edges if chosen is None else _choose(edges, chosen)
             # Each run of many looks only at its own ids; a run alone at all there are.
             own = (of_run, ids) if len(judgements) == 1 else _own(of_run, ids)
             yield _contract_run(*own, names_records=judgement.names_records)
 
-    def _by_run(self, edges: Edges, judgements: Sequence[Judgement]) -> Iterator[Flags | Numbers | None]:
-        """Which edges count for each run; None for all of them."""
-        run_of = np.full(self._message_count, -1, np.int64)
-        for number, judgement in enumerate(judgements):
-            run_of[judgement.used["message"].to_numpy()] = number
-        if len(judgements) == 1:
-            counts = (run_of == 0)[edges.document]
-            yield None if counts.all() else counts
-            return
-        runs = run_of[edges.document]
-        order = np.argsort(runs, kind="stable")
-        bounds = np.searchsorted(runs[order], np.arange(len(judgements) + 1))
-        for begin, end in pairwise(bounds):
-            yield order[begin:end]
+
+def _by_run(edges: Edges, messages: int, judgements: Sequence[Judgement]) -> Iterator[Flags | Numbers | None]:
+    """Which edges count for each run; None for all of them."""
+    run_of = np.full(messages, -1, np.int64)
+    for number, judgement in enumerate(judgements):
+        run_of[judgement.used["message"].to_numpy()] = number
+    if len(judgements) == 1:
+        counts = (run_of == 0)[edges.document]
+        yield None if counts.all() else counts
+        return
+    runs = run_of[edges.document]
+    order = np.argsort(runs, kind="stable")
+    bounds = np.searchsorted(runs[order], np.arange(len(judgements) + 1))
+    for begin, end in pairwise(bounds):
+        yield order[begin:end]
 
 
 def _choose(edges: Edges, chosen: Flags | Numbers) -> Edges:
@@ -107,20 +72,22 @@ def _choose(edges: Edges, chosen: Flags | Numbers) -> Edges:
     return Edges(document[chosen], relation[chosen], dependent[chosen], dependency[chosen])
 
 
-def _own(edges: Edges, ids: _Ids) -> tuple[Edges, _Ids]:
+def _own(edges: Edges, ids: Ids) -> tuple[Edges, Ids]:
     """The edges with the ids at their ends and no others."""
     own, places = np.unique(np.concatenate([edges.dependent, edges.dependency]), return_inverse=True)
     dependent, dependency = np.split(places.astype(np.int32), 2)
-    return edges._replace(dependent=dependent, dependency=dependency), _Ids(*(column[own] for column in ids))
+    return edges._replace(dependent=dependent, dependency=dependency), Ids(
+        ids.hi[own], ids.lo[own], ids.starts[own], ids.stops[own], ids.buffers
+    )
 
 
-def _contract_run(edges: Edges, ids: _Ids, *, names_records: bool) -> Graph:
+def _contract_run(edges: Edges, ids: Ids, *, names_records: bool) -> Graph:
     codes, firsts = number_hashes(ids.hi, ids.lo)
     lake = in_lake(ids.lo[firsts])
     pairs = contract(edges.relation, codes[edges.dependent], codes[edges.dependency], lake, names_records=names_records)
     starts, stops = np.zeros(len(firsts), np.int64), np.zeros(len(firsts), np.int64)
     named = np.flatnonzero(ids.stops)
-    starts[codes[named]], stops[codes[named]] = ids.starts[named], ids.stops[named]
+    starts[codes[named]], stops[codes[named]] = written_from(ids)[named], ids.stops[named]
     return Graph(len(edges.document), _spell(pairs, starts, stops))
 
 

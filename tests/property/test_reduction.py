@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,11 +13,14 @@ from provenance_store.errors import DocumentError
 from provenance_store.model.document import RELATION_ENDS, Edge, read_document, write_document
 from provenance_store.model.message import MANIFEST, Headers, Manifest, Message
 from provenance_store.reduction.contract import contract
-from provenance_store.reduction.decode import Decoded, decode
-from provenance_store.reduction.documents import read_documents, spell
+from provenance_store.reduction.documents import Read, read_documents, summarise
 from provenance_store.reduction.exact import Reduced, reduce_messages
 from provenance_store.reduction.executions import contract_locally
+from provenance_store.reduction.intern import Interner
+from provenance_store.reduction.native import pad
+from provenance_store.reduction.scan import scan
 from provenance_store.reduction.schemas import RELATIONS
+from provenance_store.reduction.texts import gather_texts, sort_texts, to_strings
 from provenance_store.transport.port import Received
 
 Told = tuple[str, str, str]  # relation, dependent, dependency: compact ids
@@ -151,11 +155,10 @@ def reduce_in_order(messages: list[Message]) -> list[Reduced]:
     return reduce_messages(Received(message, 0, number) for number, message in enumerate(messages))
 
 
-def pairs_of(decoded: Decoded) -> set[tuple[str, str]]:
-    _, relation, dependent, dependency = decoded.edges
-    names_records = bool(decoded.messages["lake"].any())
-    found = contract(relation, dependent, dependency, decoded.ids.lake, names_records=names_records)
-    names = spell(decoded.ids)
+def pairs_of(read: Read, *, names_records: bool) -> set[tuple[str, str]]:
+    _, relation, dependent, dependency = read.edges
+    found = contract(relation, dependent, dependency, read.ids.lake, names_records=names_records)
+    names = to_strings(read.ids.starts, read.ids.stops)
     return set(zip(names.gather(found.output), names.gather(found.input), strict=True))
 
 
@@ -187,12 +190,15 @@ def test_a_source_of_runs_reduces_to_the_closure_whatever_the_order(data: st.Dat
 def test_contracting_locally_first_changes_nothing(data: st.DataObject, lake: bool) -> None:
     batches = data.draw(st.lists(steps(lake=lake), max_size=4))
     told = [flat(rename(batch, str(number))) for number, batch in enumerate(batches)]
-    decoded = decode([Message({}, write_document("r", edges)) for edges in told])
-    whole = decoded.messages["edges"].to_numpy() > 0
-    local = decoded._replace(edges=contract_locally(decoded.edges, decoded.ids, whole))
+    at_once = read_documents([write_document("r", edges) for edges in told])
+    names_records = bool(summarise(at_once, len(told))[1].any())
+    whole = np.ones(len(told), np.bool_)
+    local = at_once._replace(edges=contract_locally(at_once.edges, at_once.ids, whole))
     again = local._replace(edges=contract_locally(local.edges, local.ids, whole))
-    assert len(local.edges.document) <= len(decoded.edges.document)
-    assert pairs_of(local) == pairs_of(again) == pairs_of(decoded)
+    assert len(local.edges.document) <= len(at_once.edges.document)
+    expected = pairs_of(at_once, names_records=names_records)
+    assert pairs_of(local, names_records=names_records) == expected
+    assert pairs_of(again, names_records=names_records) == expected
 
 
 @given(steps(lake=True), st.randoms(use_true_random=False))
@@ -207,29 +213,75 @@ def test_batching_is_not_seen(drawn: list[list[Told]], random: Random) -> None:
     assert one.account.verdict == many.account.verdict == "unknown"
 
 
-PREFIXES = ("lake", "l", "la", "run", "", "default", "a:b", "ü", "prov")
+PREFIXES = ("lake", "l", "la", "run", "", "default", "a:b", "ü", "prov", "p" * 15, "p" * 16)
 IDS = st.builds(
-    "{}{}{}".format, st.sampled_from((*PREFIXES, "nope")), st.sampled_from((":", "")), st.sampled_from("xyü:")
+    "{}{}{}".format,
+    st.sampled_from((*PREFIXES, "nope")),
+    st.sampled_from((":", "")),
+    st.sampled_from(("x", "yü", ":", "")),
+)
+ODD_ENDS = st.sampled_from([1, None, True, ["lake:x"], [], {"$": "lake:x", "type": "prov:QUALIFIED_NAME"}, {}])
+# What JSON writes in several ways, and what is no JSON, put into the text by hand.
+SPLICES = (
+    b" ",
+    b"\n\t",
+    b"\\",
+    b"\\u0061",
+    b"\\ud800",
+    b'"',
+    b"\xff",
+    b"\xc3",
+    b"\0",
+    b"\x1f",
+    b"{",
+    b"}",
+    b",",
+    b":",
+    b"0",
+    b"/**/",
 )
 
 
 @st.composite
 def documents(draw: st.DrawFn) -> bytes:
-    """Documents of the plain kind and of every other: undeclared prefixes, attributes, lists, texts cut short."""
+    """Documents of the plain kind and of every other, some of them damaged."""
     document: dict[str, object] = {}
     if draw(st.integers(0, 5)):
-        some = st.sampled_from(["urn:lake:", "urn:", "", "urn:run:r:"])
-        document["prefix"] = draw(st.dictionaries(st.sampled_from(PREFIXES), some))
+        some = st.sampled_from(["urn:lake:", "urn:", "", "urn:run:r:", "u" * 600])
+        document["prefix"] = draw(st.dictionaries(st.sampled_from(PREFIXES), some, max_size=18))
+    plain = draw(st.integers(0, 2)) > 0
     for relation, ends in RELATION_ENDS.items():
-        record = st.fixed_dictionaries(dict.fromkeys(ends, IDS), optional={"prov:role": st.just("x")})
-        if draw(st.integers(0, 3)) == 0:
-            record = record | st.lists(record, max_size=2) | st.just({})
+        record = st.fixed_dictionaries(dict.fromkeys(ends, IDS))
+        if not plain:
+            odd = st.fixed_dictionaries(dict.fromkeys(ends, IDS | ODD_ENDS), optional={"prov:role": st.just("x")})
+            record = record | odd | st.lists(record, max_size=2) | st.just({})
         if draw(st.booleans()):
-            document[relation] = draw(st.dictionaries(st.sampled_from(["_:1", "_:2", "\u2028"]), record, max_size=3))
+            keys = st.sampled_from(["_:1", "_:2", "_:10", "\u2028", ""])
+            document[relation] = draw(st.dictionaries(keys, record, max_size=3))
     if draw(st.integers(0, 9)) == 0:
         document["entity"] = {"lake:x": {}}
-    value = json.dumps(document, ensure_ascii=draw(st.booleans())).encode()
-    return value[: draw(st.integers(0, len(value)))] if draw(st.integers(0, 9)) == 0 else value
+    document = dict(draw(st.permutations(list(document.items()))))
+    compact = (",", ":") if draw(st.booleans()) else None
+    value = json.dumps(document, ensure_ascii=draw(st.booleans()), separators=compact).encode()
+    return damage(draw, value) if draw(st.integers(0, 3)) == 0 else value
+
+
+def damage(draw: st.DrawFn, value: bytes) -> bytes:
+    """Cut the text short, leave something out, put something in, or let something stand twice."""
+    begin, end = sorted((draw(st.integers(0, len(value))), draw(st.integers(0, len(value)))))
+    ways = (
+        value[:begin],
+        value[:begin] + value[end:],
+        value[:begin] + draw(st.sampled_from(SPLICES)) + value[begin:],
+        value[:end] + value[begin:],
+        value.replace(b"_:2", b"_:1"),
+        value.replace(b'"wasDerivedFrom"', b'"used"').replace(b"prov:generatedEntity", b"prov:activity"),
+        value.replace(b'"lake"', b'"run"'),
+        value.replace(b"prov:activity", b"prov:entity"),
+        value + b" ",
+        b"\xef\xbb\xbf" + value,
+    )
+    return draw(st.sampled_from(ways))
 
 
 def read_alone(value: bytes) -> tuple[list[Edge], str | None]:
@@ -242,7 +294,7 @@ def read_alone(value: bytes) -> tuple[list[Edge], str | None]:
 @given(st.lists(documents(), max_size=5))
 def test_many_documents_are_read_as_each_would_be_alone(values: list[bytes]) -> None:
     (document, relation, dependent, dependency), ids, reasons = read_documents(values)
-    names = spell(ids).to_list()
+    names = to_strings(ids.starts, ids.stops).to_list()
     for number, value in enumerate(values):
         expected, reason = read_alone(value)
         assert reasons.get(number) == reason
@@ -251,3 +303,42 @@ def test_many_documents_are_read_as_each_would_be_alone(values: list[bytes]) -> 
         assert Counter(got) == Counter(expected)
     assert len(names) == len(set(names)) == len(set(zip(ids.hi.tolist(), ids.lo.tolist(), strict=True)))
     assert ids.lake.tolist() == [name.startswith("urn:lake:") for name in names]
+
+
+@given(st.lists(documents(), max_size=3), steps(lake=True))
+def test_what_our_emitters_write_is_read_natively_whatever_stands_beside_it(
+    others: list[bytes], drawn: list[list[Told]]
+) -> None:
+    buffer, starts, stops = pad([*others, write_document("r", flat(drawn)), *others])
+    scanned = scan(buffer, starts, stops)
+    assert scanned.taken[len(others)]
+    assert (scanned.document == len(others)).sum() == len(flat(drawn))
+
+
+@given(st.lists(st.tuples(st.binary(max_size=12), st.binary(max_size=30)), unique_by=b"".join, max_size=30))
+def test_an_id_is_known_by_its_expanded_text_alone(split: list[tuple[bytes, bytes]]) -> None:
+    """However it is divided between namespace and rest, and whether or not it is met for the first time."""
+    whole = [namespace + rest for namespace, rest in split]
+    texts, starts, stops = pad([part for one in split for part in one] + whole)
+    starts, stops = starts + texts.ctypes.data, stops + texts.ctypes.data
+    count = len(split)
+    namespaces = np.column_stack([starts[: 2 * count : 2], stops[: 2 * count : 2]])
+    spans = np.column_stack([np.arange(count), starts[1 : 2 * count : 2], stops[1 : 2 * count : 2]])
+    alone = np.column_stack([np.full(count, count), starts[2 * count :], stops[2 * count :]])
+    namespaces = np.vstack([namespaces, np.zeros((1, 2), np.int64)])
+    ends = np.hstack([spans, alone])
+    interner = Interner(2 * count, 2 * sum(map(len, whole)))
+    assert interner.number(ends, namespaces).tolist() == [[number, number] for number in range(count)]
+    ids = interner.ids
+    gathered = gather_texts(ids.starts, ids.stops)
+    assert gathered.buffer.tobytes().startswith(b"".join(whole))
+    assert ids.lake.tolist() == [one.startswith(b"urn:lake:") for one in whole]
+
+
+@given(st.lists(st.text("ab\0ü#\U0001f600", max_size=20), unique=True, max_size=60), st.text("ab\0", max_size=20))
+def test_texts_are_sorted_as_python_sorts_them(texts: list[str], prefix: str) -> None:
+    values = [prefix + text for text in texts]
+    buffer, starts, stops = pad([value.encode() for value in values])
+    order = sort_texts(starts + buffer.ctypes.data, stops + buffer.ctypes.data)
+    assert [values[place] for place in order] == sorted(values)
+    assert to_strings(starts + buffer.ctypes.data, stops + buffer.ctypes.data).to_list() == values

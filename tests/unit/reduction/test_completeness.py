@@ -6,7 +6,7 @@ import pytest
 from provenance_store.model.document import write_document
 from provenance_store.model.message import MANIFEST, Headers, Manifest, Message
 from provenance_store.reduction.completeness import Judgement, judge
-from provenance_store.reduction.decode import decode
+from provenance_store.reduction.local import reduce_locally
 
 VALUE = write_document("r", [("wasDerivedFrom", "lake:a", "lake:b")])
 STRAY = Message({}, VALUE)
@@ -22,7 +22,7 @@ def manifest(attempts: dict[str, int], generation: int = 0, run: str = "r", mark
 
 
 def judged(*messages: Message) -> list[Judgement]:
-    return judge(decode(messages).messages)
+    return judge(reduce_locally(messages, range(len(messages))).messages)
 
 
 def test_all_there_is_complete() -> None:
@@ -92,5 +92,5 @@ def test_a_manifest_of_nothing_is_satisfied_by_nothing() -> None:
 
 
 def test_no_message_no_run() -> None:
-    assert judge(decode([]).messages) == []
-    assert isinstance(decode([]).messages, pl.DataFrame)
+    assert judge(reduce_locally([], []).messages) == []
+    assert isinstance(reduce_locally([], []).messages, pl.DataFrame)

@@ -4,10 +4,16 @@ import pytest
 
 from provenance_store.model.document import write_document
 from provenance_store.model.message import MANIFEST, Headers, Manifest, Message
-from provenance_store.reduction.decode import decode
+from provenance_store.reduction import pieces
+from provenance_store.reduction.local import LocalReduction, reduce_locally
 from provenance_store.reduction.schemas import DERIVED, GENERATED, MEMBER, USED
 
+HASH_OF_LAKE_A = (-43985266265297328, -1719713206734621303)
 HEADERS = Headers("r1", "hashtags", "map-0", 3)
+
+
+def reduce(messages: list[Message], **options: bool) -> LocalReduction:
+    return reduce_locally(messages, range(len(messages)), **options)
 
 
 def document(**relations: dict[str, object]) -> bytes:
@@ -24,14 +30,14 @@ def test_every_relation_becomes_an_edge_with_expanded_ids() -> None:
             ("hadMember", "run:i", "lake:in#1"),
         ],
     )
-    decoded = decode([Message.of(HEADERS, value)], [7])
-    assert decoded.spelled().rows() == [
+    told = reduce_locally([Message({}, value)], [7], every_name=True)
+    assert told.spelled().rows() == [
         (7, USED, "urn:run:r1:f", "urn:lake:in#0"),
         (7, GENERATED, "urn:lake:out#0", "urn:run:r1:f"),
         (7, DERIVED, "urn:lake:out#0", "urn:run:r1:i"),
         (7, MEMBER, "urn:run:r1:i", "urn:lake:in#1"),
     ]
-    (row,) = decoded.messages.rows(named=True)
+    (row,) = reduce_locally([Message.of(HEADERS, value)], [7]).messages.rows(named=True)
     assert (row["message"], row["run"], row["dic"], row["attempt"], row["seq"]) == (7, "r1", "hashtags", "map-0", 3)
     assert (row["edges"], row["bytes"], row["lake"], row["reason"]) == (4, len(value), True, None)
 
@@ -42,9 +48,9 @@ def test_other_prefixes_for_the_same_namespaces_mean_the_same() -> None:
         "wasDerivedFrom": {"_:1": {"prov:generatedEntity": "l:a", "prov:usedEntity": "rest:lake:b"}},
     }
     ours = write_document("r1", [("wasDerivedFrom", "lake:a", "lake:b")])
-    both = decode([Message({}, json.dumps(other).encode()), Message({}, ours)])
-    assert both.spelled().drop("message").n_unique() == 1
-    assert len(both.ids.hi) == 2
+    both = reduce([Message({}, json.dumps(other).encode()), Message({}, ours)])
+    assert both.edges().drop("message").n_unique() == 1
+    assert set(both.names()["id"]) == {"lake:a", "lake:b"}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,7 @@ def test_other_prefixes_for_the_same_namespaces_mean_the_same() -> None:
 )
 def test_poison_keeps_its_row_with_the_reason_and_harms_no_other(value: bytes, reason: str) -> None:
     good = write_document("r1", [("wasDerivedFrom", "lake:a", "lake:b")])
-    messages, edges, _ = decode([Message.of(HEADERS, value), Message.of(HEADERS, good)])
+    messages, edges, *_ = reduce([Message.of(HEADERS, value), Message.of(HEADERS, good)])
     assert reason in messages["reason"][0]
     assert messages["reason"][1] is None
     assert messages["attempt"][0] == "map-0"
@@ -85,13 +91,13 @@ def test_poison_keeps_its_row_with_the_reason_and_harms_no_other(value: bytes, r
     ],
 )
 def test_headers_out_of_contract_are_a_reason(headers: dict[str, str], run: str | None, reason: str) -> None:
-    messages, edges, _ = decode([Message(headers, write_document("r1", [("wasDerivedFrom", "lake:a", "lake:b")]))])
+    messages, edges, *_ = reduce([Message(headers, write_document("r1", [("wasDerivedFrom", "lake:a", "lake:b")]))])
     assert reason in messages["reason"][0]
     assert (messages["run"][0], messages["attempt"][0], len(edges.document)) == (run, None, 0)
 
 
 def test_a_message_without_headers_names_no_run() -> None:
-    messages = decode([Message({"someone": "else"}, b"{}")]).messages
+    messages = reduce([Message({"someone": "else"}, b"{}")]).messages
     assert (messages["run"][0], messages["reason"][0], messages["lake"][0]) == (None, None, False)
 
 
@@ -99,16 +105,73 @@ def test_manifests_keep_their_bytes_and_bad_ones_the_reason() -> None:
     headers = Headers("r1", "d", "", 0, kind=MANIFEST)
     good = Manifest(attempts={"a": 2}).to_bytes()
     bad = [b"{}", b'{"attempts":{"a":-1}}', b'{"attempts":{"a":99999999999}}', b'{"attempts":{},"generation":1e3}']
-    messages = decode([Message.of(headers, value) for value in (good, *bad)]).messages
+    messages = reduce([Message.of(headers, value) for value in (good, *bad)]).messages
     assert messages["manifest"].to_list()[0] == good
     assert [reason is None for reason in messages["reason"]][:4] == [True, False, False, False]
 
 
 def test_an_activity_in_the_lakes_namespace_is_no_record() -> None:
     value = write_document("r1", [("used", "lake:job", "run:a"), ("wasGeneratedBy", "run:b", "lake:job")])
-    assert decode([Message({}, value)]).messages["lake"].to_list() == [False]
+    assert reduce([Message({}, value)]).messages["lake"].to_list() == [False]
 
 
-def test_nothing_decodes_to_empty_tables() -> None:
-    decoded = decode([])
-    assert (decoded.messages.height, decoded.spelled().height) == (0, 0)
+def test_nothing_reduces_to_empty_tables() -> None:
+    local = reduce([])
+    assert (local.messages.height, local.edges().height, local.names().height) == (0, 0, 0)
+
+
+def test_executions_go_where_a_message_with_headers_promises_them_whole() -> None:
+    value = write_document("r1", [("used", "run:f", "lake:in#0"), ("wasGeneratedBy", "run:x", "run:f")])
+    local = reduce([Message.of(HEADERS, value), Message({}, value)], every_name=True)
+    assert local.spelled().rows() == [
+        (0, DERIVED, "urn:run:r1:x", "urn:lake:in#0"),
+        (1, USED, "urn:run:r1:f", "urn:lake:in#0"),
+        (1, GENERATED, "urn:run:r1:x", "urn:run:r1:f"),
+    ]
+
+
+def test_edges_are_between_hashes_that_tell_what_is_in_the_lake() -> None:
+    value = write_document("r1", [("wasDerivedFrom", "run:x", "lake:a"), ("wasDerivedFrom", "lake:b", "run:x")])
+    (x, a), (b, again) = (
+        ((row["dependent_hi"], row["dependent_lo"]), (row["dependency_hi"], row["dependency_lo"]))
+        for row in reduce([Message.of(HEADERS, value)]).edges().rows(named=True)
+    )
+    assert x == again
+    assert [lo & 1 for _, lo in (x, a, b)] == [0, 1, 1]
+    # The same in every process and release: graphs in parts, reduced at different times, must meet.
+    assert a == HASH_OF_LAKE_A
+
+
+def test_names_outside_the_lake_are_left_out_for_a_run_that_shows_a_record() -> None:
+    def told(run: str, attempt: str, dependency: str) -> Message:
+        headers = Headers(run, "d", attempt, 0)
+        return Message.of(headers, write_document(run, [("wasDerivedFrom", f"run:{attempt}", dependency)]))
+
+    messages = [
+        told("r1", "a", "lake:x"),
+        told("r1", "b", "run:y"),
+        told("r2", "c", "run:z"),
+        told("r1", "d", "lake:x"),
+    ]
+    names = reduce(messages).names()
+    assert sorted(names.select("id", "lake").rows()) == [
+        ("lake:x", True),
+        ("urn:run:r2:c", False),
+        ("urn:run:r2:z", False),
+    ]
+    assert reduce(messages, every_name=True).names().height == 7
+    ends = {row[2:4] for row in reduce(messages).edges().rows()} | {row[4:] for row in reduce(messages).edges().rows()}
+    assert {row[:2] for row in names.rows()} <= ends
+
+
+def test_pieces_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [
+        write_document("r", [("used", f"run:{n}", "lake:a"), ("wasGeneratedBy", "run:x", f"run:{n}")]) for n in "ab"
+    ]
+    messages = [Message.of(HEADERS, value) for value in (values[0], b"poison", values[1])]
+    whole = reduce(messages)
+    monkeypatch.setattr(pieces, "_PIECE_BYTES", 1)
+    apart = reduce(messages)
+    assert apart.messages.equals(whole.messages)
+    assert apart.edges().sort("message").equals(whole.edges().sort("message"))
+    assert apart.names().sort("id").equals(whole.names().sort("id"))
