@@ -34,9 +34,7 @@ def test_a_place_of_any_size_is_written_whole(capture: Capture, reduced: Callabl
     assert set(graph["output"]) == {f"lake:out/r1/part-00000.parquet#{row}" for row in range(len(places))}
 
 
-def test_groups_with_and_without_an_alias_are_the_same_groups(
-    capture: Capture, reduced: Callable[[], Reduced]
-) -> None:
+def test_groups_with_and_without_an_alias_are_the_same_groups(capture: Capture, reduced: Callable[[], Reduced]) -> None:
     random = Random(4)
     # Some groups of thousands, many of a few that push each other out of the table, many of one.
     keys = [random.choice((random.randrange(5), random.randrange(30_000), 10**6 + i)) for i in range(90_000)]
