@@ -73,6 +73,14 @@ class SparkSettings(Group):
     conf: dict[str, str] = Field(default_factory=dict)
 
 
+class ReducerSettings(Group):
+    """How much the reducer takes at once, which bounds its memory whatever the size of a run."""
+
+    messages_per_batch: int = Field(default=4000, ge=1)
+    # A run of up to so many edges is contracted in one process; beyond, by Spark's joins.
+    edges_here: int = Field(default=1_000_000, ge=0)
+
+
 class HadoopSettings(Group):
     """Which Hadoop runs the streaming DICs: in this process tree, on `headwater up hadoop`, or on a remote YARN."""
 
@@ -110,6 +118,7 @@ class Settings(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     neo4j: Neo4jSettings = Neo4jSettings()
     spark: SparkSettings = SparkSettings()
+    reducer: ReducerSettings = ReducerSettings()
     hadoop: HadoopSettings = HadoopSettings()
     services: ServiceSettings = ServiceSettings()
 

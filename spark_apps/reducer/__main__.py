@@ -1,32 +1,36 @@
-"""`python -m spark_apps.reducer --topic T --out DIR [--run ID] [--wait SECONDS]`.
+"""`python -m spark_apps.reducer --topic T --out DIR [--run ID] [--wait SECONDS] [--follow]`.
 
 Tells its caller what happens in JSON lines on standard output: `{"progress": …}`, `{"finished": FOLDER}` for each
-folder written, or `{"error": …, "kind": …}`.
+folder written, or `{"error": …, "kind": …}`. With `--follow` it goes on until it is sent SIGTERM or SIGINT.
 """
 
 import argparse
 import json
+import re
+import signal
 import sys
 from pathlib import Path
 
 from provenance_store.errors import HeadwaterError
 from provenance_store.services import jvm
 from provenance_store.settings import load_settings
-from spark_apps.reducer.app import run
+from spark_apps.reducer.app import run, serve
 from spark_apps.session import open_session
 
 # A message is up to 900 kB, and a batch of them must fit in a worker's memory.
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_MESSAGES_A_BATCH = 500
+_MESSAGES_A_BATCH = 64
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Reduce one topic; the exit status."""
+    """Reduce one topic, or follow several; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m spark_apps.reducer")
-    parser.add_argument("--topic", required=True)
+    parser.add_argument("--topic", required=True, help="a topic; with --follow several, parted by commas, or with *")
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--run")
     parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for what a manifest counts")
+    parser.add_argument("--follow", action="store_true")
+    parser.add_argument("--quiet", type=float, default=300.0, help="seconds after which a silent run is taken as it is")
     chosen = parser.parse_args(arguments)
     try:
         settings = load_settings()
@@ -35,6 +39,19 @@ def main(arguments: list[str] | None = None) -> int:
         spark = open_session(settings, "headwater-reduce", jars, {_BATCH: str(_MESSAGES_A_BATCH)})
         try:
             _say(f"reading topic {chosen.topic}")
+            if chosen.follow:
+                stop = _Stop()
+                serve(
+                    spark,
+                    settings,
+                    subscription=subscription(chosen.topic),
+                    out=chosen.out,
+                    quiet=chosen.quiet,
+                    stopped=stop,
+                    finished=lambda folder, _: _tell(finished=str(folder)),
+                    say=_say,
+                )
+                return 0
             folders = run(
                 spark, settings, topic=chosen.topic, out=chosen.out, only=chosen.run, wait=chosen.wait, say=_say
             )
@@ -46,6 +63,26 @@ def main(arguments: list[str] | None = None) -> int:
     for folder in folders:
         _tell(finished=str(folder))
     return 0
+
+
+def subscription(topics: str) -> tuple[str, str]:
+    """How Spark is told of topics: by their names, or by a pattern that takes no dead letters."""
+    if "*" not in topics:
+        return "subscribe", topics
+    patterns = "|".join(".*".join(map(re.escape, one.split("*"))) for one in topics.split(","))
+    return "subscribePattern", rf"(?!headwater\.receipts$)(?!.*\.rejected$)(?:{patterns})"
+
+
+class _Stop:
+    """Whether someone has asked for the end."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: setattr(self, "_asked", True))
+
+    def __call__(self) -> bool:
+        return self._asked
 
 
 def _say(progress: str) -> None:

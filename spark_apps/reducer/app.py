@@ -1,41 +1,34 @@
-"""The reducer as an application: `build` says what is computed from a topic, `run` does it and writes the result."""
+"""The reducer as an application: a job that ends with its runs, or a service that follows topics while it lives.
 
-import shutil
-import tempfile
+Both read the stream into a state on disk, from where it was left, and finish a run when all that its manifest counts
+is there. A job reads what there is, waits for as long as it is told, and then takes each run as it is. A service
+finishes a run that stays incomplete once it has been quiet for long, and again when more of it comes.
+"""
+
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
 
-import polars as pl
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import SparkSession
 
+from provenance_store.errors import InputError
 from provenance_store.model.account import Account
-from provenance_store.model.message import Message
-from provenance_store.reduction.completeness import Judgement, judge
-from provenance_store.reduction.exact import Rejected
-from provenance_store.reduction.output import GRAPH, choose_runs, prepare
-from provenance_store.reduction.schemas import MESSAGE_SCHEMA
+from provenance_store.reduction.completeness import Judgement
+from provenance_store.reduction.failpoints import reach
+from provenance_store.reduction.output import choose_runs, folder_of, prepare, prepare_folder
+from provenance_store.reduction.state import State
+from provenance_store.reduction.tracking import RunKey, Tracker
+from provenance_store.services.locks import locked
 from provenance_store.services.service import Say
 from provenance_store.settings import Settings
 from provenance_store.transport.kafka import KafkaTransport
-from spark_apps.reducer.contraction import Spool, contract
-from spark_apps.reducer.deadletters import send_rejected
-from spark_apps.reducer.local import explode_edges, from_polars, place, reduce_partitions, to_polars
-from spark_apps.session import kafka_source_options
+from spark_apps.reducer.finish import Finisher
+from spark_apps.reducer.naming import read_names_again
+from spark_apps.reducer.stream import Stream
 
-_POLL_SECONDS = 1.0
-_USED_COLUMNS = "message long, run string, names_records boolean"
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """What `build` makes of a topic: its messages judged, and their edges where the workers left them."""
-
-    rows: DataFrame
-    judgements: list[Judgement]
+_LOCK_SECONDS = 3600.0
+_SECONDS_BETWEEN_LOOKS = 0.5
 
 
 def run(
@@ -48,101 +41,133 @@ def run(
     wait: float = 0.0,
     say: Say = lambda _: None,
 ) -> dict[Path, Account]:
-    """Reduce a topic to folders in `out`; the folders with their accounts."""
+    """Reduce a topic to folders in `out`; the folders with their accounts. Killed and started again, it goes on."""
     KafkaTransport(settings).source(topic).close()  # says plainly where there is no such topic
-    with _spooling(settings) as spool:
-        started = time.monotonic()
-        reduction = _await(lambda: build(spark, settings, topic, spool), only, started + wait, say)
-        chosen = choose_runs(reduction.judgements, f"Topic {topic}", only)
-        send_rejected(settings, topic, _rejected(reduction))
-        say(f"contracting {len(chosen)} runs globally")
-        edges = spool("edges", _edges_used(spark, reduction.rows, chosen))
-        graph = spool("graph", contract(edges, spool))
-        local = _count_by_run(edges)
+    state = _state(settings, topic, str(out.absolute()), only or "")
+    with locked(state.folder.with_suffix(".lock"), timeout_seconds=_LOCK_SECONDS, say=say):
+        tracker = Tracker(state)
+        for parts in state.open().values():
+            tracker.add(parts)
+        stream = Stream(spark, settings, state, ("subscribe", topic), only=only, heard=tracker.add, say=say)
+        _read(stream, tracker, only, time.monotonic() + wait, say)
+        chosen = choose_runs(tracker.runs(), f"Topic {topic}", only)
         folders = prepare(out, [one.run for one in chosen])
+        finisher = Finisher(spark, state, settings.reducer.edges_here)
         accounts = {}
-        for judgement in chosen:
+        for key in chosen:
+            judgement, parts = tracker.judge(key), tracker.parts(key)
+            say(f"contracting run {judgement.run}: {sum(part.edges for part in parts):,} edges")
             folder = folders[judgement.run]
-            count = _write_graph(graph.filter(F.col("run") == judgement.run), spool, folder / GRAPH)
-            accounts[folder] = judgement.account(
-                edges_local=local.get(judgement.run, 0), edges_out=count, seconds=time.monotonic() - started
-            )
-            accounts[folder].write(folder)
-        return accounts
+            more = read_names_again(spark, settings, state, topic, judgement.run) if judgement.lacks_names else []
+            accounts[folder] = finisher.finish(parts, judgement, folder, more)
+            reach("run finished")
+        state.remove()
+    return accounts
 
 
-def build(spark: SparkSession, settings: Settings, topic: str, spool: Spool) -> Reduction:
-    """Read what the topic holds now, reduce it locally, and judge its messages."""
-    records = (
-        spark.read.format("kafka")
-        .options(**kafka_source_options(settings))
-        .option("subscribe", topic)
-        .option("includeHeaders", "true")
-        .option("startingOffsets", "earliest")
-        .option("endingOffsets", "latest")
-        .load()
-    )
-    rows = spool("messages", reduce_partitions(records))
-    messages = to_polars(rows.select(*MESSAGE_SCHEMA)).cast(MESSAGE_SCHEMA)
-    return Reduction(rows, judge(messages))
+def serve(
+    spark: SparkSession,
+    settings: Settings,
+    *,
+    subscription: tuple[str, str],
+    out: Path,
+    quiet: float,
+    stopped: Callable[[], bool],
+    finished: Callable[[Path, Account], None],
+    say: Say = lambda _: None,
+) -> None:
+    """Follow topics until stopped, and finish every run that ends in them."""
+    state = _state(settings, *subscription, str(out.absolute()))
+    with locked(state.folder.with_suffix(".lock"), timeout_seconds=_LOCK_SECONDS, say=say):
+        tracker = Tracker(state)
+        for parts in state.open().values():
+            tracker.add(parts)
+        stream = Stream(spark, settings, state, subscription, heard=tracker.add, say=say)
+        watch = _Watch(spark, settings, state=state, tracker=tracker, out=out, quiet=quiet, finished=finished)
+        looked = time.monotonic()
+
+        def look() -> bool:
+            nonlocal looked
+            if time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
+                watch.look()
+                looked = time.monotonic()
+            return stopped()
+
+        stream.follow(look)
 
 
-def _await(read: Callable[[], Reduction], only: str | None, deadline: float, say: Say) -> Reduction:
+class _Watch:
+    """Finishes runs as they become complete, or stay quiet."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        *,
+        state: State,
+        tracker: Tracker,
+        out: Path,
+        quiet: float,
+        finished: Callable[[Path, Account], None],
+    ) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._state = state
+        self._tracker = tracker
+        self._out = out
+        self._quiet = quiet
+        self._finished = finished
+        self._parts_done: dict[RunKey, int] = {}
+
+    def look(self) -> None:
+        """Finish what can be finished and has not been."""
+        for key in self._tracker.runs():
+            parts = self._tracker.parts(key)
+            done = self._parts_done.get(key)
+            if done == len(parts):
+                continue
+            if not self._tracker.is_complete(key) and self._tracker.quiet_for(key) < self._quiet:
+                continue
+            self._finish(key)
+            self._parts_done[key] = len(parts)
+
+    def _finish(self, key: RunKey) -> None:
+        judgement = self._tracker.judge(key)
+        folder = folder_of(self._out, key.run, alone=False)
+        if _is_written(folder, judgement):
+            return
+        more = []
+        if judgement.lacks_names:
+            more = read_names_again(self._spark, self._settings, self._state, key.topic, key.run)
+        prepare_folder(folder)
+        finisher = Finisher(self._spark, self._state, self._settings.reducer.edges_here)
+        account = finisher.finish(self._tracker.parts(key), judgement, folder, more)
+        self._finished(folder, account)
+
+
+def _read(stream: Stream, tracker: Tracker, only: str | None, deadline: float, say: Say) -> None:
     """Read until the manifests are satisfied or the time is over; then it is what it is."""
-    while True:
-        reduction = read()
-        asked = [one for one in reduction.judgements if only in {None, one.run}]
-        if (asked and all(one.verdict == "complete" for one in asked)) or time.monotonic() >= deadline:
-            return reduction
+
+    def is_enough() -> bool:
+        asked = [key for key in tracker.runs() if only in {None, key.run}]
+        return (bool(asked) and all(map(tracker.is_complete, asked))) or time.monotonic() >= deadline
+
+    stream.catch_up()
+    if not is_enough():
         say("waiting for messages that the manifest counts, or for the manifest")
-        time.sleep(min(_POLL_SECONDS, max(deadline - time.monotonic(), 0)))
+        stream.follow(is_enough)
 
 
-def _edges_used(spark: SparkSession, rows: DataFrame, judgements: list[Judgement]) -> DataFrame:
-    used = pl.concat(
-        one.used.select(
-            "message", run=pl.lit(one.run, dtype=pl.String), names_records=pl.lit(one.names_records, dtype=pl.Boolean)
-        )
-        for one in judgements
-    )
-    edges = explode_edges(rows.filter(F.col("edges") > 0))
-    return edges.join(from_polars(spark, used, _USED_COLUMNS), "message").drop("message")
+def _is_written(folder: Path, judgement: Judgement) -> bool:
+    """Whether the folder holds what would be written now: after a restart, or when only strays have come."""
+    try:
+        account = Account.read(folder)
+    except InputError:
+        return False
+    told = (account.verdict, account.generation, account.edges_in)
+    return told == (judgement.verdict, judgement.generation, int(judgement.used["edges"].sum()))
 
 
-def _count_by_run(edges: DataFrame) -> dict[str, int]:
-    return {row["run"]: row["count"] for row in edges.groupBy("run").count().collect()}
-
-
-def _write_graph(graph: DataFrame, spool: Spool, target: Path) -> int:
-    """Move the part files that the workers wrote to their place, without Spark's own files beside them."""
-    written = spool(f"graph-of-{target.parent.name}", graph.select("output", "input"))
-    target.mkdir()
-    for part in sorted(map(Path, (name.removeprefix("file://") for name in written.inputFiles()))):
-        shutil.move(part, target / part.name)
-    return sum(pl.scan_parquet(part).select(pl.len()).collect().item() for part in sorted(target.iterdir()))
-
-
-def _rejected(reduction: Reduction) -> Iterator[tuple[int, int, Rejected]]:
-    """What could not be read, with its partition and offset."""
-    unread = reduction.rows.filter(F.col("reason").isNotNull())
-    for row in unread.select("message", "reason", "header_names", "header_values", "value").toLocalIterator():
-        headers = dict(zip(row["header_names"] or (), row["header_values"] or (), strict=True))
-        yield (*place(row["message"]), Rejected(Message(headers, bytes(row["value"] or b"")), row["reason"]))
-
-
-@contextmanager
-def _spooling(settings: Settings) -> Iterator[Spool]:
-    """A folder for what the stages hand on, so that it is on disk and not in memory; gone at the end."""
-    parent = settings.home / "spool"
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=parent, prefix="reduce-", ignore_cleanup_errors=True) as folder:
-        written = 0
-
-        def spool(name: str, frame: DataFrame) -> DataFrame:
-            nonlocal written
-            written += 1
-            path = str(Path(folder).absolute() / f"{written:03}-{name}")
-            frame.write.parquet(path)
-            return frame.sparkSession.read.schema(frame.schema).parquet(path)
-
-        yield spool
+def _state(settings: Settings, *names: str) -> State:
+    digest = blake2b("\n".join(names).encode(), digest_size=12).hexdigest()
+    return State(settings.home.absolute() / "reducer" / digest)

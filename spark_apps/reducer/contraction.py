@@ -1,105 +1,137 @@
-"""The global contraction by Spark joins: the library's `contract` for every run at once, spread over the workers.
+"""The global contraction by Spark joins: the library's `contract` over edges between hashes, spread over the workers.
 
-No step sees all edges in one place, and every round's result goes to disk, so a plan never grows with the rounds.
+No step sees all edges in one place. Every round's result is kept on the workers' disks, so neither memory nor plans
+grow with the run.
 """
 
-from collections.abc import Callable
-from typing import TypeAlias
-
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
-from provenance_store.model.ids import LAKE_NAMESPACE, LAKE_PREFIX
 from provenance_store.reduction.schemas import GENERATED, USED
 
-# Writes a frame under a name and gives it back as read from there.
-Spool: TypeAlias = Callable[[str, DataFrame], DataFrame]
+# From this round on it is remembered what was reached, so that a cycle ends; few chains of functions are longer.
+_PATIENCE = 4
+
+_LINK = ("from_hi", "from_lo", "to_hi", "to_lo")
+_PAIR = ("output_hi", "output_lo", "node_hi", "node_lo")
 
 
-def contract(edges: DataFrame, spool: Spool) -> DataFrame:
-    """Edges (run, names_records, relation, dependent, dependency) to the graph (run, output, input), compact ids."""
-    links = spool("links", _mark_ends(edges).distinct())
-    onward = _pick(links.filter(~F.col("is_output")), node="dependent", to="dependency", ends="is_input")
-    begin = _pick(links.filter("is_output"), output="dependent", node="dependency", ends="is_input")
-    frontier = spool("frontier-0", begin.distinct())
-    seen = frontier
+def contract(edges: DataFrame, *, names_records: bool, misnamed: bool) -> tuple[DataFrame, list[DataFrame]]:
+    """Edges after HASHED_EDGE_SCHEMA to pairs (output_hi, output_lo, input_hi, input_lo), some more than once.
+
+    `misnamed` tells whether an activity may be in the lake's namespace. Beside the pairs, what to unpersist when they
+    have been used.
+    """
+    links = _mark_records(edges, misnamed=misnamed) if names_records else _mark_sinks_and_sources(edges)
+    kept: list[DataFrame] = []
+    onward = links.filter(~F.col("is_output")).select(*_LINK, "is_input")
+    begin = links.filter("is_output").select(
+        F.col("from_hi").alias("output_hi"),
+        F.col("from_lo").alias("output_lo"),
+        F.col("to_hi").alias("node_hi"),
+        F.col("to_lo").alias("node_lo"),
+        F.col("is_input").alias("ends"),
+    )
+    found = [begin.filter("ends")]
+    frontier = begin.filter(~F.col("ends")).distinct()
+    seen: DataFrame | None = None
     rounds = 0
-    while not frontier.filter(~F.col("ends")).isEmpty():
+    while not frontier.isEmpty():
         rounds += 1
-        met = frontier.filter(~F.col("ends")).drop("ends").join(onward, ["run", "node"])
-        found = _pick(met, output="output", node="to", ends="ends").distinct()
-        frontier = spool(f"frontier-{rounds}", found.join(seen, ["run", "output", "node"], "left_anti"))
-        seen = seen.union(frontier)
-    return seen.filter("ends").select("run", _compact("output"), _compact("node").alias("input"))
+        joined = frontier.join(onward, (F.col("node_hi") == F.col("from_hi")) & (F.col("node_lo") == F.col("from_lo")))
+        reached = joined.select(
+            "output_hi",
+            "output_lo",
+            F.col("to_hi").alias("node_hi"),
+            F.col("to_lo").alias("node_lo"),
+            F.col("is_input").alias("ends"),
+        ).distinct()
+        if seen is not None:
+            reached = reached.join(seen, list(_PAIR), "left_anti")
+        reached = reached.persist(StorageLevel.DISK_ONLY)
+        kept.append(reached)
+        found.append(reached.filter("ends"))
+        frontier = reached.filter(~F.col("ends"))
+        if rounds >= _PATIENCE:
+            seen = frontier.select(*_PAIR) if seen is None else seen.union(frontier.select(*_PAIR))
+    pairs = found[0]
+    for more in found[1:]:
+        pairs = pairs.union(more)
+    return pairs.select(
+        "output_hi", "output_lo", F.col("node_hi").alias("input_hi"), F.col("node_lo").alias("input_lo")
+    ), kept
 
 
-def _mark_ends(edges: DataFrame) -> DataFrame:
+def spell(pairs: DataFrame, names: DataFrame) -> DataFrame:
+    """The graph (output, input), each dependency once, of pairs of hashes and names after NAME_SCHEMA."""
+    once = names.select("hi", "lo", "id").dropDuplicates(["hi", "lo"])
+    spelled = pairs.distinct()
+    for end in ("output", "input"):
+        named = once.select(F.col("hi").alias(f"{end}_hi"), F.col("lo").alias(f"{end}_lo"), F.col("id").alias(end))
+        # A dependency whose name is lost must not be lost with it: it fails the job instead.
+        spelled = spelled.join(named, [f"{end}_hi", f"{end}_lo"], "left")
+    told = [
+        F.coalesce(F.col(end), F.raise_error(F.lit("an id has no name in the state")).cast("string")).alias(end)
+        for end in ("output", "input")
+    ]
+    return spelled.select(*told)
+
+
+def _links(edges: DataFrame) -> DataFrame:
+    return edges.select(
+        "relation",
+        F.col("dependent_hi").alias("from_hi"),
+        F.col("dependent_lo").alias("from_lo"),
+        F.col("dependency_hi").alias("to_hi"),
+        F.col("dependency_lo").alias("to_lo"),
+    )
+
+
+def _in_lake(lower: str) -> Column:
+    return F.col(lower).bitwiseAND(F.lit(1)) == 1
+
+
+def _mark_records(edges: DataFrame, *, misnamed: bool) -> DataFrame:
     """The links, each with whether it begins at an output and whether it ends at an input."""
-    by_lake, by_structure = edges.filter("names_records"), edges.filter(~F.col("names_records"))
-    # Most sources hold one kind of run, and the joins for the other are dear.
-    if by_structure.isEmpty():
-        return _mark_records(by_lake)
-    if by_lake.isEmpty():
-        return _mark_sinks_and_sources(by_structure)
-    return _mark_records(by_lake).union(_mark_sinks_and_sources(by_structure))
-
-
-def _mark_records(edges: DataFrame) -> DataFrame:
-    records = edges.select(
-        "run",
-        "dependent",
-        "dependency",
-        F.col("dependent").startswith(LAKE_NAMESPACE).alias("is_output"),
-        F.col("dependency").startswith(LAKE_NAMESPACE).alias("is_input"),
+    links = _links(edges).withColumns({"is_output": _in_lake("from_lo"), "is_input": _in_lake("to_lo")})
+    if not misnamed:
+        return links
+    activities = _activities(links).filter(_in_lake("lo")).distinct()
+    links = _with_flag(links, activities, "from", "not_output")
+    links = _with_flag(links, activities, "to", "not_input")
+    return links.withColumns(
+        {
+            "is_output": F.col("is_output") & ~F.col("not_output"),
+            "is_input": F.col("is_input") & ~F.col("not_input"),
+        }
     )
-    misnamed = _activities(edges).filter(F.col("node").startswith(LAKE_NAMESPACE))
-    if misnamed.isEmpty():
-        return records
-    misnamed = misnamed.distinct()
-    records = _with_flag(records, misnamed, "dependent", "not_output")
-    records = _with_flag(records, misnamed, "dependency", "not_input")
-    return records.select(
-        "run",
-        "dependent",
-        "dependency",
-        (F.col("is_output") & ~F.col("not_output")).alias("is_output"),
-        (F.col("is_input") & ~F.col("not_input")).alias("is_input"),
-    )
-
-
-def _activities(edges: DataFrame) -> DataFrame:
-    users = _pick(edges.filter(F.col("relation") == USED), node="dependent")
-    return users.union(_pick(edges.filter(F.col("relation") == GENERATED), node="dependency"))
 
 
 def _mark_sinks_and_sources(edges: DataFrame) -> DataFrame:
-    activities = _activities(edges).distinct()
-    links = edges.select("run", "dependent", "dependency").distinct()
-    depended_on = _pick(links, node="dependency").distinct()
-    depending = _pick(links, node="dependent").distinct()
-    idle = activities.join(depending, ["run", "node"], "left_anti")
+    links = _links(edges)
+    activities = _activities(links).distinct()
+    depended_on, depending = _ends(links, "to").distinct(), _ends(links, "from").distinct()
+    idle = activities.join(depending, ["hi", "lo"], "left_anti")
     # Being generated by an execution that used nothing is no dependency.
-    made = _with_flag(links, idle, "dependency", "from_nothing").filter(~F.col("from_nothing"))
-    not_source = _pick(made, node="dependent").union(activities).distinct()
+    made = _with_flag(links, idle, "to", "from_nothing").filter(~F.col("from_nothing"))
+    not_source = _ends(made, "from").union(activities).distinct()
     not_sink = depended_on.union(activities).distinct()
-    marked = _with_flag(links, not_sink, "dependent", "not_output")
-    marked = _with_flag(marked, not_source, "dependency", "not_input")
-    ends = ((~F.col("not_output")).alias("is_output"), (~F.col("not_input")).alias("is_input"))
-    return marked.select("run", "dependent", "dependency", *ends)
+    marked = _with_flag(links, not_sink, "from", "not_output")
+    marked = _with_flag(marked, not_source, "to", "not_input")
+    return marked.withColumns({"is_output": ~F.col("not_output"), "is_input": ~F.col("not_input")})
 
 
-def _pick(frame: DataFrame, **columns: str) -> DataFrame:
-    """The run and the named columns under their new names."""
-    return frame.select("run", *(F.col(old).alias(new) for new, old in columns.items()))
+def _activities(links: DataFrame) -> DataFrame:
+    users = _ends(links.filter(F.col("relation") == USED), "from")
+    return users.union(_ends(links.filter(F.col("relation") == GENERATED), "to"))
+
+
+def _ends(links: DataFrame, end: str) -> DataFrame:
+    return links.select(F.col(f"{end}_hi").alias("hi"), F.col(f"{end}_lo").alias("lo"))
 
 
 def _with_flag(links: DataFrame, nodes: DataFrame, end: str, flag: str) -> DataFrame:
-    """The links with a column that tells whether that end is among the nodes (run, node)."""
-    marked = nodes.select("run", F.col("node").alias(end), F.lit(True).alias(flag))
-    return links.join(marked, ["run", end], "left").withColumn(flag, F.coalesce(flag, F.lit(False)))
-
-
-def _compact(name: str) -> Column:
-    column = F.col(name)
-    short = F.concat(F.lit(LAKE_PREFIX), F.substring(column, len(LAKE_NAMESPACE) + 1, 1 << 30))
-    return F.when(column.startswith(LAKE_NAMESPACE), short).otherwise(column).alias(name)
+    """The links with a column that tells whether that end is among the nodes (hi, lo)."""
+    marked = nodes.select(F.col("hi").alias(f"{end}_hi"), F.col("lo").alias(f"{end}_lo"), F.lit(True).alias(flag))
+    return links.join(marked, [f"{end}_hi", f"{end}_lo"], "left").withColumn(flag, F.coalesce(flag, F.lit(False)))

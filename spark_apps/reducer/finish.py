@@ -1,0 +1,110 @@
+"""What is done when a run can be finished: its edges contracted, its graph and its account written.
+
+A large run is contracted by Spark's joins. A small one would spend its time on planning them, so up to a number of
+edges that surely fits, which is a setting, it is contracted in this process.
+"""
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from pyspark.sql import DataFrame, SparkSession
+
+from provenance_store.model.account import Account
+from provenance_store.reduction.completeness import Judgement
+from provenance_store.reduction.failpoints import reach
+from provenance_store.reduction.output import GRAPH
+from provenance_store.reduction.schemas import HASHED_EDGE_SCHEMA, NAME_SCHEMA
+from provenance_store.reduction.state import EDGES, NAMES, Part, State
+from spark_apps.reducer.contraction import contract, spell
+
+_EDGE_COLUMNS = (
+    "message long, relation tinyint, dependent_hi long, dependent_lo long, dependency_hi long, dependency_lo long"
+)
+_NAME_COLUMNS = "hi long, lo long, id string, lake boolean"
+# So many edges a task: few enough for its memory, many enough to be worth a task.
+_EDGES_A_TASK = 1_500_000
+
+
+@dataclass(frozen=True)
+class Finisher:
+    """Finishes runs of a state."""
+
+    spark: SparkSession
+    state: State
+    # The most edges that are contracted in this process.
+    edges_here: int
+
+    def finish(
+        self, parts: Sequence[Part], judgement: Judgement, folder: Path, more_names: Sequence[Part] = ()
+    ) -> Account:
+        """Write the run's graph and account into a folder that is prepared for them."""
+        names = self.state.tables([*parts, *more_names], NAMES)
+        if sum(part.edges for part in parts) <= self.edges_here:
+            local, count = self._contract_here(parts, names, judgement, folder)
+        else:
+            local, count = self._contract_on_workers(parts, names, judgement, folder)
+        reach("graph written")
+        begun = min((part.read_at for part in parts), default=0) / 1000
+        account = judgement.account(edges_local=local, edges_out=count, seconds=time.time() - begun)
+        account.write(folder)
+        return account
+
+    def _contract_here(
+        self, parts: Sequence[Part], names: Sequence[Path], judgement: Judgement, folder: Path
+    ) -> tuple[int, int]:
+        from provenance_store.reduction.hashed import contract_hashed  # noqa: PLC0415 - takes a second to import
+
+        edges = pl.concat(
+            [pl.DataFrame(schema=HASHED_EDGE_SCHEMA), *map(pl.read_parquet, self.state.tables(parts, EDGES))]
+        )
+        if not _all_count(judgement):
+            edges = edges.join(judgement.used.select("message"), on="message", how="semi")
+        known = pl.concat([pl.DataFrame(schema=NAME_SCHEMA), *map(pl.read_parquet, names)])
+        graph = contract_hashed(edges, known, names_records=judgement.names_records)
+        graph.write_parquet(folder / GRAPH)
+        return edges.height, graph.height
+
+    def _contract_on_workers(
+        self, parts: Sequence[Part], names: Sequence[Path], judgement: Judgement, folder: Path
+    ) -> tuple[int, int]:
+        local = sum(part.edges for part in parts)
+        tasks = max(self.spark.sparkContext.defaultParallelism, -(-local // _EDGES_A_TASK))
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
+        edges = self._read(self.state.tables(parts, EDGES), _EDGE_COLUMNS)
+        if not _all_count(judgement):
+            used = judgement.used.select("message").to_arrow(compat_level=pl.CompatLevel.oldest())
+            edges = edges.join(self.spark.createDataFrame(used, "message long"), "message")  # type: ignore[arg-type, unused-ignore]
+            local = edges.count()
+        pairs, kept = contract(
+            edges, names_records=judgement.names_records, misnamed=any(part.misnamed for part in parts)
+        )
+        count = _write_graph(spell(pairs, self._read(names, _NAME_COLUMNS)), folder)
+        for one in kept:
+            one.unpersist()
+        return local, count
+
+    def _read(self, paths: Sequence[Path], columns: str) -> DataFrame:
+        if not paths:
+            return self.spark.createDataFrame([], columns)
+        return self.spark.read.schema(columns).parquet(*map(str, paths))
+
+
+def _all_count(judgement: Judgement) -> bool:
+    return not judgement.discarded and not judgement.duplicates
+
+
+def _write_graph(graph: DataFrame, folder: Path) -> int:
+    """Have the workers write the graph; how many dependencies it holds."""
+    unfinished = folder / f".{GRAPH}"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    graph.write.parquet(str(unfinished.absolute()))
+    for other in unfinished.iterdir():
+        if other.suffix != ".parquet":  # checksums of Hadoop's local file system
+            other.unlink()
+    unfinished.rename(folder / GRAPH)
+    parts = sorted((folder / GRAPH).iterdir())
+    return sum(pl.scan_parquet(part).select(pl.len()).collect().item() for part in parts)

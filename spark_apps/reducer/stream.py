@@ -1,0 +1,125 @@
+"""The stream of topics as Spark reads it, batch by batch, into the state: from where it was left, exactly once.
+
+Spark logs a batch's offsets before it hands the batch over, and commits it after; a batch that was not committed comes
+again with the same number and the same offsets. The state's record lies between the two, so whatever dies on the way,
+the batch is in the state once.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from provenance_store.errors import JobError
+from provenance_store.model.message import Message
+from provenance_store.reduction.exact import Rejected
+from provenance_store.reduction.failpoints import reach
+from provenance_store.reduction.state import Part, State
+from provenance_store.services.service import Say
+from provenance_store.settings import Settings
+from spark_apps.reducer.deadletters import send_rejected
+from spark_apps.reducer.local import place, reduce_partitions
+from spark_apps.session import kafka_source_options
+
+_POLL_SECONDS = 0.2
+
+
+class Stream:
+    """Topics that are read into a state."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        state: State,
+        subscription: tuple[str, str],
+        *,
+        only: str | None = None,
+        heard: Callable[[list[Part]], None],
+        say: Say,
+    ) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._state = state
+        self._subscription = subscription
+        self._only = only
+        self._heard = heard
+        self._say = say
+        self._done = set(state.open())
+
+    def catch_up(self) -> None:
+        """Read what there is now."""
+        query = self._writer().trigger(availableNow=True).start()
+        query.awaitTermination()
+        _check(query)
+
+    def follow(self, until: Callable[[], bool]) -> None:
+        """Read what comes, until it is enough."""
+        query = self._writer().trigger(processingTime="0 seconds").start()
+        try:
+            while query.isActive and not until():
+                time.sleep(_POLL_SECONDS)
+            _check(query)
+        finally:
+            query.stop()
+
+    def _writer(self) -> DataStreamWriter:
+        records = (
+            self._spark.readStream.format("kafka")
+            .options(**kafka_source_options(self._settings))
+            .option(*self._subscription)
+            .option("includeHeaders", "true")
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", self._settings.reducer.messages_per_batch)
+            # What retention took away before it was read is missing from the manifest's count, and named there.
+            .option("failOnDataLoss", "false")
+            .load()
+        )
+        if self._only is not None:
+            # Of other runs it must be known that they are there, and no more.
+            records = records.withColumn("value", F.when(is_of(self._only), F.col("value")))
+        checkpoint = str(self._state.checkpoint.absolute())
+        return records.writeStream.foreachBatch(self._take).option("checkpointLocation", checkpoint)
+
+    def _take(self, records: DataFrame, batch: int) -> None:
+        if batch in self._done:
+            return
+        parts = reduce_partitions(records, self._state.folder, only=self._only)
+        reach("parts written")
+        for topic in {part.topic for part in parts if part.rejected}:
+            self._send_rejected(topic, [part for part in parts if part.topic == topic])
+        reach("rejected sent")
+        self._state.record(batch, parts)
+        self._done.add(batch)
+        self._heard(parts)
+        reach("batch recorded")
+        self._say(_describe(batch, parts))
+
+    def _send_rejected(self, topic: str, parts: Sequence[Part]) -> None:
+        letters = []
+        for row in self._state.read_rejected(parts):
+            headers = dict(zip(row["names"] or (), row["values"] or (), strict=True))  # type: ignore[call-overload]
+            message = Message(headers, bytes(row["value"] or b""))  # type: ignore[call-overload]
+            letters.append((*place(int(row["message"])), Rejected(message, str(row["reason"]))))  # type: ignore[call-overload]
+        send_rejected(self._settings, topic, letters)
+
+
+def is_of(run: str) -> Column:
+    """Whether a record is of the run, or does not tell its run."""
+    runs = F.transform(F.filter("headers", lambda header: header["key"] == "run"), lambda header: header["value"])
+    return F.isnull(runs) | (F.size(runs) == 0) | F.array_contains(runs, F.lit(run).cast("binary"))
+
+
+def _describe(batch: int, parts: Sequence[Part]) -> str:
+    messages = sum(part.messages for part in parts)
+    before, after = sum(part.edges_in for part in parts), sum(part.edges for part in parts)
+    return f"batch {batch}: {messages:,} messages, {before:,} edges reduced to {after:,} locally"
+
+
+def _check(query: StreamingQuery) -> None:
+    error = query.exception()
+    if error is not None:
+        raise JobError(f"The stream could not be read on: {error}")
