@@ -1,10 +1,10 @@
 """The hashtag-count stream of paper 003, synthetic: whole executions of map, combine and reduce as messages.
 
 A map task reads a file of 5,000 tweets. Each call of `map` used a tweet and generated an item for each hashtag in it;
-two of five tweets have none. Each call of `combine` used what its task generated for one hashtag, and generated one
-item; each call of `reduce` used what the tasks combined for one hashtag, and generated a record. Hashtags follow Zipf's
-law, and every task is drawn from the seed and its number alone, so the stream is made as it is read: in memory is one
-task, and which tasks have which hashtag.
+two of five tweets have none. Hadoop combines at every spill, here after 1,000 tweets: each call of `combine` used what
+the task generated for one hashtag since the last, and generated one item. Each call of `reduce` used what was combined
+for one hashtag, and generated a record. Hashtags follow Zipf's law, and every task is drawn from the seed and its
+number alone, so the stream is made as it is read: in memory is one task, and which spills have which hashtag.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,9 @@ from provenance_store.model.ids import LAKE_NAMESPACE, run_namespace
 from provenance_store.model.message import MANIFEST, Headers, Manifest, Message
 from provenance_store.reduction.native import PADDING, Numbers
 
-TWEETS_PER_TASK = 5000
+TWEETS_PER_SPILL = 1000
+SPILLS = 5
+TWEETS_PER_TASK = SPILLS * TWEETS_PER_SPILL
 REDUCERS = 8
 DIC = "hashtag-count"
 
@@ -58,7 +60,7 @@ def _relation(name: str, first: str, second: str) -> _Relation:
 
 
 _MAP = f"run:map/{_MAPPER}/record-<>"
-_COMBINE = f"run:combine/{_MAPPER}/hashtag-<>"
+_COMBINE = f"run:combine/{_MAPPER}/spill-<>/hashtag-<>"
 _REDUCE = f"run:reduce/{_REDUCER}/hashtag-<>"
 _MAP_USED = _relation("used", f"activity {_MAP}", f"entity {_TWEETS}/part-<5>.jsonl#<>")
 _MAP_MADE = _relation("wasGeneratedBy", f"entity {_MAP}/item-<>", f"activity {_MAP}")
@@ -94,7 +96,7 @@ class HashtagStream:
             drawn = self._draw(task)
             for function, documents in (("map", self._map(task, drawn)), ("combine", self._combine(task, drawn))):
                 yield from self._messages(function, task, documents, attempts)
-        occurs = [np.packbits(self._occurring(self._draw(task))) for task in range(self._tasks)]
+        occurs = self._occurrences()
         positions = self._positions(occurs)
         for reducer in range(REDUCERS):
             yield from self._messages("reduce", reducer, self._reduce(reducer, occurs, positions), attempts)
@@ -103,7 +105,7 @@ class HashtagStream:
 
     def dependencies(self) -> pl.DataFrame:
         """What the stream's reduction must give: columns output and input, compact ids, sorted."""
-        positions = self._positions([np.packbits(self._occurring(self._draw(task))) for task in range(self._tasks)])
+        positions = self._positions(self._occurrences())
         parts = []
         for task in range(self._tasks):
             offsets, hashtags, tweets, _ = self._draw(task)
@@ -138,9 +140,14 @@ class HashtagStream:
             np.arange(len(hashtags)) - first,
         )
 
-    def _occurring(self, drawn: _Drawn) -> npt.NDArray[np.bool_]:
-        occurs = np.zeros(VOCABULARY, np.bool_)
-        occurs[drawn.hashtags] = True
+    def _occurrences(self) -> list[npt.NDArray[np.uint8]]:
+        """Of each spill the hashtags in it, a bit each."""
+        occurs = []
+        for task in range(self._tasks):
+            drawn = self._draw(task)
+            found = np.zeros((SPILLS, VOCABULARY), np.bool_)
+            found[drawn.tweets // TWEETS_PER_SPILL, drawn.hashtags] = True
+            occurs += list(np.packbits(found, axis=1))
         return occurs
 
     def _positions(self, occurs: Sequence[npt.NDArray[np.uint8]]) -> Numbers:
@@ -168,54 +175,46 @@ class HashtagStream:
             )
 
     def _combine(self, task: int, drawn: _Drawn) -> Iterator[bytes]:
-        order = np.argsort(drawn.hashtags, kind="stable")
-        hashtags, uses = np.unique(drawn.hashtags, return_counts=True)
+        groups = drawn.tweets // TWEETS_PER_SPILL * VOCABULARY + drawn.hashtags
+        order = np.argsort(groups, kind="stable")
+        calls, uses = np.unique(groups, return_counts=True)
         bounds = np.cumsum([0, *uses])
         for begin, end in _in_messages(uses + 1):
-            used = order[bounds[begin] : bounds[end]]
+            items = order[bounds[begin] : bounds[end]]
             made = np.cumsum(uses[begin:end] + 1) - 1
-            tasks = np.full(len(used), task), np.full(len(made), task)
+            of_made = [np.full(len(made), task), *np.divmod(calls[begin:end], VOCABULARY)]
+            of_used = [np.repeat(column, uses[begin:end]) for column in of_made]
             yield self._document(
-                (
-                    _COMBINE_USED,
-                    [
-                        _but(made),
-                        tasks[0],
-                        drawn.hashtags[used],
-                        tasks[0],
-                        drawn.tweets[used],
-                        drawn.numbers[used],
-                    ],
-                ),
-                (_COMBINE_MADE, [made, tasks[1], hashtags[begin:end], tasks[1], hashtags[begin:end]]),
+                (_COMBINE_USED, [_but(made), *of_used, of_used[0], drawn.tweets[items], drawn.numbers[items]]),
+                (_COMBINE_MADE, [made, *of_made, *of_made]),
             )
 
     def _reduce(self, reducer: int, occurs: Sequence[npt.NDArray[np.uint8]], positions: Numbers) -> Iterator[bytes]:
         mine = np.array([np.unpackbits(packed, count=VOCABULARY)[reducer::REDUCERS] for packed in occurs], np.bool_)
-        found, tasks = np.nonzero(mine.T)
+        found, spills = np.nonzero(mine.T)
         hashtags, uses = np.unique(found * REDUCERS + reducer, return_counts=True)
         bounds = np.cumsum([0, *uses])
         for large in np.flatnonzero(uses > _MOST_INPUTS):
-            yield from self._gather(reducer, hashtags[large], tasks[bounds[large] : bounds[large + 1]], positions)
+            yield from self._gather(reducer, hashtags[large], spills[bounds[large] : bounds[large + 1]], positions)
         for begin, end in _in_messages(np.where(uses > _MOST_INPUTS, 0, uses + 1)):
             small = uses[begin:end] <= _MOST_INPUTS
             chosen = np.repeat(small, uses[begin:end])
-            used_tasks = tasks[bounds[begin] : bounds[end]][chosen]
+            used = spills[bounds[begin] : bounds[end]][chosen]
             own, own_uses = hashtags[begin:end][small], uses[begin:end][small]
             made = np.cumsum(own_uses + 1) - 1
             of = np.repeat(own, own_uses)
             if len(own):
                 yield self._document(
-                    (_REDUCE_USED, [_but(made), np.full(len(of), reducer), of, used_tasks, of]),
+                    (_REDUCE_USED, [_but(made), np.full(len(of), reducer), of, *np.divmod(used, SPILLS), of]),
                     (self._reduce_made, [made, own % REDUCERS, positions[own], own % REDUCERS, own]),
                 )
 
-    def _gather(self, reducer: int, hashtag: int, tasks: Numbers, positions: Numbers) -> Iterator[bytes]:
+    def _gather(self, reducer: int, hashtag: int, spills: Numbers, positions: Numbers) -> Iterator[bytes]:
         """An execution too large for a message: its inputs in collections of a message each."""
-        parts = np.array_split(tasks, -(-len(tasks) // _ROWS))
+        parts = np.array_split(spills, -(-len(spills) // _ROWS))
         for number, part in enumerate(parts):
             same = [np.full(len(part), one) for one in (reducer, hashtag, number)]
-            yield self._document((_GATHERED, [np.arange(len(part)), *same, part, same[1]]))
+            yield self._document((_GATHERED, [np.arange(len(part)), *same, *np.divmod(part, SPILLS), same[1]]))
         collections = np.arange(len(parts))
         same = [np.full(len(parts), one) for one in (reducer, hashtag)]
         made = [len(parts), reducer, positions[hashtag], reducer, hashtag]

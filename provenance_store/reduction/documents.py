@@ -11,7 +11,7 @@ import numpy as np
 
 from provenance_store.errors import DocumentError
 from provenance_store.model.document import Edge, read_document
-from provenance_store.reduction.intern import Ids, Interner, size_of
+from provenance_store.reduction.intern import Interned, intern
 from provenance_store.reduction.native import Codes, Flags, Numbers, Relations, compiled, pad
 from provenance_store.reduction.scan import scan
 from provenance_store.reduction.schemas import GENERATED, RELATIONS, USED
@@ -32,35 +32,32 @@ class Read(NamedTuple):
     """The edges of the documents that could be read, their ids, and the reasons why the others could not."""
 
     edges: Edges
-    ids: Ids
+    ids: Interned
     reasons: dict[int, str]
 
 
 def read_documents(values: Sequence[bytes]) -> Read:
     """Read documents, numbered as they come."""
-    buffer, starts, stops = pad(list(values))
+    buffer, starts, stops = pad(values)
     plain = scan(buffer, starts, stops)
-    others, reasons = _read_one_by_one(values, plain.taken)
-    told = [(document, edge) for document, edges in others.items() for edge in edges]
-    texts, text_starts, text_stops = pad([name.encode() for _, edge in told for name in edge[1:]])
-    slow = _as_ends(text_starts + texts.ctypes.data, text_stops + texts.ctypes.data)
-    no_namespace = np.zeros((1, 2), np.int64)
-    sizes = size_of(plain.ends, plain.namespaces) + size_of(slow, no_namespace)
-    interner = Interner(2 * (len(plain.ends) + len(slow)), sizes)
-    codes = interner.number(plain.ends, plain.namespaces)
-    slow_codes = interner.number(slow, no_namespace)
+    told, reasons = _read_one_by_one(values, plain.taken)
+    ends = plain.ends.reshape(-1, 3)
     if not told:
-        return Read(Edges(plain.document, plain.relation, codes[:, 0], codes[:, 1]), interner.ids, reasons)
-    documents = np.array([document for document, _ in told], np.int32)
-    relations = np.array([_CODES[edge.relation] for _, edge in told], np.int8)
-    codes = np.concatenate([codes, slow_codes])
+        codes, ids = intern(ends, plain.namespaces, (buffer,))
+        return Read(Edges(plain.document, plain.relation, codes[::2], codes[1::2]), ids, reasons)
+    texts, text_starts, text_stops = pad([name.encode() for _, edge in told for name in edge[1:]])
+    # Their ids are expanded already, which is to say in a namespace without a name.
+    nowhere = np.full(len(text_starts), len(plain.namespaces))
+    others = np.column_stack([nowhere, text_starts + texts.ctypes.data, text_stops + texts.ctypes.data])
+    namespaces = np.concatenate([plain.namespaces, np.zeros((1, 2), np.int64)])
+    codes, ids = intern(np.concatenate([ends, others]), namespaces, (buffer, texts))
     edges = Edges(
-        np.concatenate([plain.document, documents]),
-        np.concatenate([plain.relation, relations]),
-        codes[:, 0],
-        codes[:, 1],
+        np.concatenate([plain.document, np.array([document for document, _ in told], np.int32)]),
+        np.concatenate([plain.relation, np.array([_CODES[edge.relation] for _, edge in told], np.int8)]),
+        codes[::2],
+        codes[1::2],
     )
-    return Read(edges, interner.ids, reasons)
+    return Read(edges, ids, reasons)
 
 
 def summarise(read: Read, documents: int) -> tuple[Numbers, Flags]:
@@ -90,19 +87,13 @@ def _summarise(
             shows[documents[edge]] = True
 
 
-def _as_ends(starts: Numbers, stops: Numbers) -> Numbers:
-    """Pairs of texts in the columns that the scanner gives, all in namespace 0."""
-    ends = np.zeros((len(starts) // 2, 6), np.int64)
-    ends[:, 1], ends[:, 2], ends[:, 4], ends[:, 5] = starts[::2], stops[::2], starts[1::2], stops[1::2]
-    return ends
-
-
-def _read_one_by_one(values: Sequence[bytes], taken: Flags) -> tuple[dict[int, list[Edge]], dict[int, str]]:
-    read: dict[int, list[Edge]] = {}
+def _read_one_by_one(values: Sequence[bytes], taken: Flags) -> tuple[list[tuple[int, Edge]], dict[int, str]]:
+    """The edges of the documents that were not taken, with their documents, and the reasons where there are none."""
+    told: list[tuple[int, Edge]] = []
     reasons: dict[int, str] = {}
     for number in np.flatnonzero(~taken).tolist():
         try:
-            read[number] = read_document(values[number])
+            told += [(number, edge) for edge in read_document(values[number])]
         except DocumentError as error:
             reasons[number] = str(error)
-    return read, reasons
+    return told, reasons

@@ -3,7 +3,6 @@
 import numpy as np
 
 from provenance_store.reduction.documents import Edges
-from provenance_store.reduction.intern import Ids
 from provenance_store.reduction.native import Codes, Flags, Numbers, Relations, compiled
 from provenance_store.reduction.schemas import DERIVED, GENERATED, USED
 
@@ -12,8 +11,10 @@ _ID_BITS, _RELATION_BITS = 31, 2
 _FEWEST_SLOTS = 16
 
 
-def contract_locally(edges: Edges, ids: Ids, whole: Flags) -> Edges:
+def contract_locally(edges: Edges, lo: Numbers, whole: Flags) -> Edges:
     """Contract what each message shows to be safe; `whole` tells which messages promise whole executions.
+
+    `lo` is of the ids at the edges' ends, and tells which are in the lake's namespace.
 
     An activity of such a message can go as soon as it is read: each of its outputs is derived from each of its inputs.
     It stays where that would be more edges than it has, where its id also stands for an entity, and where it is in the
@@ -22,10 +23,11 @@ def contract_locally(edges: Edges, ids: Ids, whole: Flags) -> Edges:
     contracting at once. Edges are a set within their message.
     """
     most = len(edges.document)
-    bounds = np.append(np.flatnonzero(np.diff(edges.document, prepend=-1)), most)
+    begins = np.flatnonzero(edges.document[1:] != edges.document[:-1]) + 1
+    bounds = np.concatenate([[0], begins, [most]]) if most else np.zeros(1, np.int64)
     documents, relations = np.empty(most, np.int32), np.empty(most, np.int8)
     dependents, dependencies = np.empty(most, np.int32), np.empty(most, np.int32)
-    count = _contract(*edges, bounds, whole, ids.lo, documents, relations, dependents, dependencies)
+    count = _contract(*edges, bounds, whole, lo, documents, relations, dependents, dependencies)
     return Edges(documents[:count], relations[:count], dependents[:count], dependencies[:count])
 
 

@@ -56,6 +56,33 @@ class Ids(NamedTuple):
         return in_lake(self.lo)
 
 
+class Interned(NamedTuple):
+    """Ids that were met in documents, each once: the halves of their hashes, and where they were met first.
+
+    Their texts are not written out: of most ids no one asks for it.
+    """
+
+    hi: Numbers
+    lo: Numbers
+    met: Numbers  # by the number of the end
+    ends: Numbers
+    namespaces: Numbers
+    buffers: tuple[Bytes, ...]  # what the spans are in
+
+    def keep(self, chosen: Numbers, named: Numbers) -> Ids:
+        """Some of the ids in a given order, and of some of these the texts, by their place among the chosen."""
+        starts, stops = np.zeros(len(chosen), np.int64), np.zeros(len(chosen), np.int64)
+        size = _lay_out(self.ends, self.namespaces, self.met, chosen, named, starts, stops)
+        buffer = np.empty(size + PADDING, np.uint8)
+        _expand(self.ends, self.namespaces, self.met, chosen, named, starts, stops, buffer.ctypes.data)
+        return Ids(self.hi[chosen], self.lo[chosen], starts, stops, (buffer,))
+
+    def keep_all(self) -> Ids:
+        """All ids with their texts."""
+        every = np.arange(len(self.hi))
+        return self.keep(every, every)
+
+
 def in_lake(lo: Numbers) -> Flags:
     """Whether each id is in the lake's namespace, from the lower half of its hash."""
     return (lo & 1).astype(np.bool_)
@@ -185,96 +212,104 @@ def _same(start: int, stop: int, other: int) -> bool:
 
 
 @compiled
-def _intern(
+def _lay_out(
     ends: Numbers,
     namespaces: Numbers,
-    slots: Codes,
-    hi: Numbers,
-    lo: Numbers,
-    texts: int,
-    bounds: Numbers,
-    count: int,
-    codes: npt.NDArray[np.int32],
+    met: Numbers,
+    chosen: Numbers,
+    named: Numbers,
+    starts: Numbers,
+    stops: Numbers,
 ) -> int:
-    """Number the ends' ids into `codes`, new ones from `count` on; how many ids there are then."""
+    """Where each text will begin and end in a buffer, and the buffer's size."""
+    size = 0
+    for place in named:
+        end = met[chosen[place]]
+        space = ends[end, 0]
+        starts[place] = size
+        size += namespaces[space, 1] - namespaces[space, 0] + ends[end, 2] - ends[end, 1]
+        stops[place] = size
+    return size
+
+
+@compiled
+def _expand(
+    ends: Numbers,
+    namespaces: Numbers,
+    met: Numbers,
+    chosen: Numbers,
+    named: Numbers,
+    starts: Numbers,
+    stops: Numbers,
+    buffer: int,
+) -> None:
+    """Write the texts, and turn their places in the buffer into addresses."""
+    for place in named:
+        end = met[chosen[place]]
+        space = ends[end, 0]
+        starts[place] += buffer
+        stops[place] += buffer
+        _copy(ends[end, 1], ends[end, 2], _copy(namespaces[space, 0], namespaces[space, 1], starts[place]))
+
+
+@compiled
+def _is_lake_across(space: int, space_stop: int, start: int, stop: int) -> bool:
+    """Whether a short namespace and what stands after it begin as the lake's namespace does."""
+    text = np.empty(_LAKE_SIZE + PADDING, np.uint8)
+    begin = text.ctypes.data
+    return _is_lake(begin, _copy(start, min(stop, start + _LAKE_SIZE), _copy(space, space_stop, begin)))
+
+
+@compiled
+def _intern(
+    ends: Numbers, namespaces: Numbers, slots: Codes, hi: Numbers, lo: Numbers, met: Numbers, codes: Codes
+) -> int:
+    """Number the ends' ids into `codes`; how many ids there are."""
     states, lakes = np.empty((len(namespaces), 5), np.uint64), np.empty(len(namespaces), np.int8)
     _begin_hashes(namespaces, states, lakes)
-    for edge in range(len(ends)):
-        for side in range(2):
-            space, start, stop = ends[edge, 3 * side], ends[edge, 3 * side + 1], ends[edge, 3 * side + 2]
-            # An execution's relations stand together, so its id often comes again at once.
-            if (
-                edge > 0
-                and ends[edge - 1, 3 * side] == space
-                and ends[edge - 1, 3 * side + 2] - ends[edge - 1, 3 * side + 1] == stop - start
-                and _same(start, stop, ends[edge - 1, 3 * side + 1])
-            ):
-                codes[edge, side] = codes[edge - 1, side]
-                continue
-            space_start, space_stop = namespaces[space, 0], namespaces[space, 1]
-            size = space_stop - space_start
-            first, second = _hash_after(
-                states[space, 0], states[space, 1], states[space, 2], states[space, 3], states[space, 4],
-                size, start, stop,
-            )  # fmt: skip
-            begin = texts + bounds[count]
-            is_lake = lakes[space] == 1
-            if lakes[space] == _UNSURE:
-                is_lake = _is_lake(begin, _copy(start, stop, _copy(space_start, space_stop, begin)))
-            second = (second | _ONE) if is_lake else (second & ~_ONE)
-            high, low = np.int64(first), np.int64(second)
-            slot = _find(slots, hi, lo, high, low)
-            if slots[slot] == 0:
-                hi[count], lo[count] = high, low
-                count += 1
-                bounds[count] = _copy(start, stop, _copy(space_start, space_stop, begin)) - texts
-                slots[slot] = count
-            codes[edge, side] = slots[slot] - 1
+    count = 0
+    for k in range(len(ends)):
+        space, start, stop = ends[k, 0], ends[k, 1], ends[k, 2]
+        # An execution's relations stand together, so its id often comes again at once, at the same end.
+        if (
+            k > 1
+            and ends[k - 2, 0] == space
+            and ends[k - 2, 2] - ends[k - 2, 1] == stop - start
+            and _same(start, stop, ends[k - 2, 1])
+        ):
+            codes[k] = codes[k - 2]
+            continue
+        space_start, space_stop = namespaces[space, 0], namespaces[space, 1]
+        first, second = _hash_after(
+            states[space, 0], states[space, 1], states[space, 2], states[space, 3], states[space, 4],
+            space_stop - space_start, start, stop,
+        )  # fmt: skip
+        is_lake = lakes[space] == 1
+        if lakes[space] == _UNSURE:
+            is_lake = _is_lake_across(space_start, space_stop, start, stop)
+        second = (second | _ONE) if is_lake else (second & ~_ONE)
+        high, low = np.int64(first), np.int64(second)
+        slot = _find(slots, hi, lo, high, low)
+        if slots[slot] == 0:
+            hi[count], lo[count], met[count] = high, low, k
+            count += 1
+            slots[slot] = count
+        codes[k] = slots[slot] - 1
     return count
+
+
+def intern(ends: Numbers, namespaces: Numbers, buffers: tuple[Bytes, ...]) -> tuple[Codes, Interned]:
+    """Number the ids of ends 0, 1, 2… as they are met; an end is a namespace's number, and a span by its addresses."""
+    most = len(ends)
+    hi, lo, met = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    codes = np.empty(most, np.int32)
+    count = _intern(ends, namespaces, _table(most), hi, lo, met, codes)
+    return codes, Interned(hi[:count], lo[:count], met[:count], ends, namespaces, buffers)
 
 
 def _table(most: int) -> Codes:
     """Empty slots for so many ids, at most half of them ever taken."""
     return np.zeros(1 << max(4, (2 * most - 1).bit_length()), np.int32)
-
-
-class Interner:
-    """Numbers ids 0, 1, 2… in the order in which they are met; for a known number of ends with a known size."""
-
-    def __init__(self, ends: int, size: int) -> None:
-        self._slots = _table(ends)
-        self._hi, self._lo = np.empty(ends, np.int64), np.empty(ends, np.int64)
-        self._texts = np.empty(size + PADDING, np.uint8)
-        self._bounds = np.zeros(ends + 1, np.int64)
-        self._count = 0
-
-    def number(self, ends: Numbers, namespaces: Numbers) -> npt.NDArray[np.int32]:
-        """The numbers of the two ids of each edge; `ends` and `namespaces` as the scanner gives them."""
-        codes = np.empty((len(ends), 2), np.int32)
-        self._count = _intern(
-            ends,
-            namespaces,
-            self._slots,
-            self._hi,
-            self._lo,
-            self._texts.ctypes.data,
-            self._bounds,
-            self._count,
-            codes,
-        )
-        return codes
-
-    @property
-    def ids(self) -> Ids:
-        """All ids met so far."""
-        bounds = self._bounds[: self._count + 1] + self._texts.ctypes.data
-        return Ids(self._hi[: self._count], self._lo[: self._count], bounds[:-1], bounds[1:], (self._texts,))
-
-
-def size_of(ends: Numbers, namespaces: Numbers) -> int:
-    """How many bytes the expanded ids have together."""
-    spaces = namespaces[:, 1] - namespaces[:, 0]
-    return int(spaces[ends[:, 0]].sum() + spaces[ends[:, 3]].sum() + (ends[:, 2::3] - ends[:, 1::3]).sum())
 
 
 @compiled

@@ -11,7 +11,7 @@ than reading a word. The caller holds on to the array meanwhile, and pads it.
 Importing numba takes about a second. What the command line imports at its start must not import this module.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numba
@@ -122,7 +122,7 @@ def swap_bytes(_: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-def pad(values: list[bytes]) -> tuple[Bytes, Numbers, Numbers]:
+def pad(values: Sequence[bytes]) -> tuple[Bytes, Numbers, Numbers]:
     """Values in one buffer with zeros after each, and where each begins and ends."""
     gap = b"\0" * 8
     sizes = np.fromiter(map(len, values), np.int64, len(values))

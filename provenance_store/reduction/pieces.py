@@ -10,9 +10,8 @@ import numpy as np
 
 from provenance_store.reduction.documents import Edges, read_documents, summarise
 from provenance_store.reduction.executions import contract_locally
-from provenance_store.reduction.intern import Ids
+from provenance_store.reduction.intern import Ids, Interned
 from provenance_store.reduction.native import Codes, Flags, Numbers, compiled
-from provenance_store.reduction.texts import gather_texts
 
 _PIECE_BYTES = 3 << 20
 
@@ -89,11 +88,11 @@ def _bounds(values: Sequence[bytes]) -> Iterator[tuple[int, int]]:
 def _read_piece(values: Sequence[bytes], whole: Flags, *, every_name: bool) -> Piece:
     read = read_documents(values)
     counts, shows = summarise(read, len(values))
-    edges = contract_locally(read.edges, read.ids, whole)
+    edges = contract_locally(read.edges, read.ids.lo, whole)
     return Piece(counts, shows, read.reasons, *_cut_down(edges, read.ids, shows & (not every_name)))
 
 
-def _cut_down(edges: Edges, ids: Ids, shows: Flags) -> tuple[Edges, Ids]:
+def _cut_down(edges: Edges, ids: Interned, shows: Flags) -> tuple[Edges, Ids]:
     """The edges with the ids at their ends and no others, and of their texts those that may be needed."""
     order, places = np.empty(len(ids.hi), np.int64), np.zeros(len(ids.hi), np.int32)
     named = np.zeros(len(ids.hi), np.bool_)
@@ -102,12 +101,8 @@ def _cut_down(edges: Edges, ids: Ids, shows: Flags) -> tuple[Edges, Ids]:
         edges.document, edges.dependent, edges.dependency, shows, ids.lo, dependents, dependencies, places, order, named
     )
     kept = order[:count]
-    with_name = np.flatnonzero(named[kept])
-    texts = gather_texts(ids.starts[kept[with_name]], ids.stops[kept[with_name]])
-    starts, stops = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    starts[with_name], stops[with_name] = texts.starts, texts.stops
     cut = edges._replace(dependent=dependents, dependency=dependencies)
-    return cut, Ids(ids.hi[kept], ids.lo[kept], starts, stops, (texts.buffer,))
+    return cut, ids.keep(kept, np.flatnonzero(named[kept]))
 
 
 @compiled

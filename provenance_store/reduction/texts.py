@@ -1,9 +1,7 @@
-"""Texts told by where they begin and end in memory: gathered, as columns of strings, and in order.
+"""Texts told by where they begin and end in memory, as columns of strings and in order.
 
 Whoever tells the addresses holds on to the buffers, which are padded.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,7 +9,6 @@ import pyarrow as pa
 
 from provenance_store.reduction.native import (
     PADDING,
-    Bytes,
     Numbers,
     Word,
     compiled,
@@ -27,31 +24,13 @@ _FEW = 12
 _KEY_BYTES = 7
 
 
-class Texts(NamedTuple):
-    """Texts that lie one after the other in a padded buffer, with their addresses."""
-
-    buffer: Bytes
-    starts: Numbers
-    stops: Numbers
-
-
-def gather_texts(starts: Numbers, stops: Numbers) -> Texts:
-    """Copy texts into a buffer of their own."""
-    bounds = np.zeros(len(starts) + 1, np.int64)
-    np.cumsum(stops - starts, out=bounds[1:])
-    buffer = np.empty(int(bounds[-1]) + PADDING, np.uint8)
-    _gather(starts, stops, buffer.ctypes.data)
-    bounds += buffer.ctypes.data
-    return Texts(buffer, bounds[:-1], bounds[1:])
-
-
 def to_strings(starts: Numbers, stops: Numbers) -> pl.Series:
     """Texts in UTF-8 as a column of strings."""
-    texts = gather_texts(starts, stops)
-    offsets = (
-        np.append(texts.starts, texts.stops[-1:]) - texts.buffer.ctypes.data if len(starts) else np.zeros(1, np.int64)
-    )
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(texts.buffer)]
+    offsets = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(stops - starts, out=offsets[1:])
+    buffer = np.empty(int(offsets[-1]) + PADDING, np.uint8)
+    _gather(starts, stops, buffer.ctypes.data)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(buffer)]
     return pl.Series(values=pl.from_arrow(pa.Array.from_buffers(pa.large_string(), len(starts), buffers)))
 
 

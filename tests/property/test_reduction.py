@@ -16,11 +16,11 @@ from provenance_store.reduction.contract import contract
 from provenance_store.reduction.documents import Read, read_documents, summarise
 from provenance_store.reduction.exact import Reduced, reduce_messages
 from provenance_store.reduction.executions import contract_locally
-from provenance_store.reduction.intern import Interner
+from provenance_store.reduction.intern import in_lake, intern, siphash
 from provenance_store.reduction.native import pad
 from provenance_store.reduction.scan import scan
 from provenance_store.reduction.schemas import RELATIONS
-from provenance_store.reduction.texts import gather_texts, sort_texts, to_strings
+from provenance_store.reduction.texts import sort_texts, to_strings
 from provenance_store.transport.port import Received
 
 Told = tuple[str, str, str]  # relation, dependent, dependency: compact ids
@@ -157,8 +157,9 @@ def reduce_in_order(messages: list[Message]) -> list[Reduced]:
 
 def pairs_of(read: Read, *, names_records: bool) -> set[tuple[str, str]]:
     _, relation, dependent, dependency = read.edges
-    found = contract(relation, dependent, dependency, read.ids.lake, names_records=names_records)
-    names = to_strings(read.ids.starts, read.ids.stops)
+    found = contract(relation, dependent, dependency, in_lake(read.ids.lo), names_records=names_records)
+    ids = read.ids.keep_all()
+    names = to_strings(ids.starts, ids.stops)
     return set(zip(names.gather(found.output), names.gather(found.input), strict=True))
 
 
@@ -193,8 +194,8 @@ def test_contracting_locally_first_changes_nothing(data: st.DataObject, lake: bo
     at_once = read_documents([write_document("r", edges) for edges in told])
     names_records = bool(summarise(at_once, len(told))[1].any())
     whole = np.ones(len(told), np.bool_)
-    local = at_once._replace(edges=contract_locally(at_once.edges, at_once.ids, whole))
-    again = local._replace(edges=contract_locally(local.edges, local.ids, whole))
+    local = at_once._replace(edges=contract_locally(at_once.edges, at_once.ids.lo, whole))
+    again = local._replace(edges=contract_locally(local.edges, local.ids.lo, whole))
     assert len(local.edges.document) <= len(at_once.edges.document)
     expected = pairs_of(at_once, names_records=names_records)
     assert pairs_of(local, names_records=names_records) == expected
@@ -293,7 +294,8 @@ def read_alone(value: bytes) -> tuple[list[Edge], str | None]:
 
 @given(st.lists(documents(), max_size=5))
 def test_many_documents_are_read_as_each_would_be_alone(values: list[bytes]) -> None:
-    (document, relation, dependent, dependency), ids, reasons = read_documents(values)
+    (document, relation, dependent, dependency), interned, reasons = read_documents(values)
+    ids = interned.keep_all()
     names = to_strings(ids.starts, ids.stops).to_list()
     for number, value in enumerate(values):
         expected, reason = read_alone(value)
@@ -315,24 +317,32 @@ def test_what_our_emitters_write_is_read_natively_whatever_stands_beside_it(
     assert (scanned.document == len(others)).sum() == len(flat(drawn))
 
 
-@given(st.lists(st.tuples(st.binary(max_size=12), st.binary(max_size=30)), unique_by=b"".join, max_size=30))
+LAKE_OR_NOT = st.binary(max_size=12) | st.integers(0, 9).map(lambda size: b"urn:lake:"[:size])
+
+
+@given(
+    st.lists(
+        st.tuples(LAKE_OR_NOT, st.binary(max_size=30) | LAKE_OR_NOT.map(lambda begun: b"urn:lake:"[len(begun) :])),
+        unique_by=b"".join,
+        max_size=30,
+    )
+)
 def test_an_id_is_known_by_its_expanded_text_alone(split: list[tuple[bytes, bytes]]) -> None:
     """However it is divided between namespace and rest, and whether or not it is met for the first time."""
     whole = [namespace + rest for namespace, rest in split]
-    texts, starts, stops = pad([part for one in split for part in one] + whole)
-    starts, stops = starts + texts.ctypes.data, stops + texts.ctypes.data
     count = len(split)
-    namespaces = np.column_stack([starts[: 2 * count : 2], stops[: 2 * count : 2]])
-    spans = np.column_stack([np.arange(count), starts[1 : 2 * count : 2], stops[1 : 2 * count : 2]])
-    alone = np.column_stack([np.full(count, count), starts[2 * count :], stops[2 * count :]])
-    namespaces = np.vstack([namespaces, np.zeros((1, 2), np.int64)])
-    ends = np.hstack([spans, alone])
-    interner = Interner(2 * count, 2 * sum(map(len, whole)))
-    assert interner.number(ends, namespaces).tolist() == [[number, number] for number in range(count)]
-    ids = interner.ids
-    gathered = gather_texts(ids.starts, ids.stops)
-    assert gathered.buffer.tobytes().startswith(b"".join(whole))
+    buffer, starts, stops = pad([*(namespace for namespace, _ in split), b"", *(rest for _, rest in split), *whole])
+    spans = np.column_stack([starts, stops]) + buffer.ctypes.data
+    namespaces, rests, alone = np.split(spans, [count + 1, 2 * count + 1])
+    ends = np.vstack([np.column_stack([np.arange(count), rests]), np.column_stack([np.full(count, count), alone])])
+    codes, interned = intern(ends, namespaces, (buffer,))
+    assert codes.tolist() == [*range(count), *range(count)]
+    ids = interned.keep_all()
+    assert b"".join(buffer.tobytes() for buffer in ids.buffers).startswith(b"".join(whole))
     assert ids.lake.tolist() == [one.startswith(b"urn:lake:") for one in whole]
+    for one, hi, lo in zip(alone, ids.hi, ids.lo, strict=True):
+        first, second = siphash(one[0], one[1], 1, 3)
+        assert (hi, lo | 1) == (np.uint64(first).astype(np.int64), np.uint64(second).astype(np.int64) | 1)
 
 
 @given(st.lists(st.text("ab\0ü#\U0001f600", max_size=20), unique=True, max_size=60), st.text("ab\0", max_size=20))

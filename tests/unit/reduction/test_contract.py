@@ -1,10 +1,12 @@
 import numpy as np
+import polars as pl
 import pytest
 
 from provenance_store.model.document import RelationName, write_document
 from provenance_store.reduction.contract import contract
 from provenance_store.reduction.documents import Read, read_documents, summarise
 from provenance_store.reduction.executions import contract_locally
+from provenance_store.reduction.intern import in_lake
 from provenance_store.reduction.texts import to_strings
 
 Told = list[tuple[RelationName, str, str]]
@@ -21,13 +23,18 @@ def read(*told: Told) -> Read:
 
 
 def locally(read: Read, *, whole: bool = True) -> Read:
-    return read._replace(edges=contract_locally(read.edges, read.ids, np.full(2, whole)))
+    return read._replace(edges=contract_locally(read.edges, read.ids.lo, np.full(2, whole)))
+
+
+def spell(read: Read) -> pl.Series:
+    ids = read.ids.keep_all()
+    return to_strings(ids.starts, ids.stops)
 
 
 def graph(read: Read, *, names_records: bool) -> set[tuple[str, str]]:
     _, relation, dependent, dependency = read.edges
-    pairs = contract(relation, dependent, dependency, read.ids.lake, names_records=names_records)
-    names = to_strings(read.ids.starts, read.ids.stops)
+    pairs = contract(relation, dependent, dependency, in_lake(read.ids.lo), names_records=names_records)
+    names = spell(read)
     found = list(zip(names.gather(pairs.output), names.gather(pairs.input), strict=True))
     assert len(found) == len(set(found))
     return set(found)
@@ -45,11 +52,12 @@ def shorten(name: str) -> str:
 
 
 def left_locally(*told: Told) -> set[tuple[int, str, str]]:
-    (document, _, dependent, dependency), ids, _ = locally(read(*told))
-    names = to_strings(ids.starts, ids.stops)
-    left = list(zip(document.tolist(), names.gather(dependent), names.gather(dependency), strict=True))
-    assert len(left) == len(set(left))
-    return set(left)
+    left = locally(read(*told))
+    document, _, dependent, dependency = left.edges
+    names = spell(left)
+    edges = list(zip(document.tolist(), names.gather(dependent), names.gather(dependency), strict=True))
+    assert len(edges) == len(set(edges))
+    return set(edges)
 
 
 @pytest.mark.parametrize(
