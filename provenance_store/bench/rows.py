@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from provenance_store.reduction.native import PADDING, Bytes, Numbers, compiled, load_word, store_byte, store_word
+from provenance_store.reduction.native import PADDING, Bytes, Numbers, compiled, load_word, part, store_byte, store_word
 
 _FIELD = re.compile(r"<(\d*)>")
 _MOST_DIGITS = 20
@@ -33,7 +33,7 @@ class RowTemplate:
         return _write_rows(self._pieces.ctypes.data, self._bounds, self._widths, numbers, start + at) - start
 
 
-@compiled
+@part
 def _write_number(number: int, width: int, at: int) -> int:
     limit, digits = 10, 1
     while digits < width or number >= limit:

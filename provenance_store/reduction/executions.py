@@ -3,7 +3,7 @@
 import numpy as np
 
 from provenance_store.reduction.documents import Edges
-from provenance_store.reduction.native import Codes, Flags, Numbers, Relations, compiled
+from provenance_store.reduction.native import Codes, Flags, Numbers, Relations, compiled, part
 from provenance_store.reduction.schemas import DERIVED, GENERATED, USED
 
 # An edge in one word: both ids' numbers and the relation.
@@ -89,7 +89,7 @@ def _contract(  # noqa: C901 - its parts would each take a dozen columns
     return count
 
 
-@compiled
+@part
 def _find_what_goes(
     begin: int,
     end: int,
@@ -124,7 +124,7 @@ def _find_what_goes(
             goes[activity] = n * m <= n + m and lo[activity] & 1 == 0 and not is_entity[activity]
 
 
-@compiled
+@part
 def _cleared(met: Numbers, edges: int) -> Numbers:
     """An empty table for so many edges, this one where it is large enough."""
     size = len(met)
@@ -136,7 +136,7 @@ def _cleared(met: Numbers, edges: int) -> Numbers:
     return np.zeros(size, np.int64)
 
 
-@compiled
+@part
 def _is_new(met: Numbers, key: int) -> bool:
     """Whether a key (other than 0) is met for the first time; it is in the table from now on."""
     mask = len(met) - 1

@@ -22,6 +22,7 @@ from provenance_store.reduction.native import (
     Word,
     compiled,
     load_word,
+    part,
     store_word,
 )
 
@@ -88,7 +89,7 @@ def in_lake(lo: Numbers) -> Flags:
     return (lo & 1).astype(np.bool_)
 
 
-@compiled
+@part
 def _round(a: Word, b: Word, c: Word, d: Word) -> tuple[Word, Word, Word, Word]:
     a += b
     c += d
@@ -103,7 +104,7 @@ def _round(a: Word, b: Word, c: Word, d: Word) -> tuple[Word, Word, Word, Word]:
     return a, b, c, d
 
 
-@compiled
+@part
 def _absorb(a: Word, b: Word, c: Word, d: Word, word: Word, rounds: int) -> tuple[Word, Word, Word, Word]:
     d ^= word
     for _ in range(rounds):
@@ -111,7 +112,7 @@ def _absorb(a: Word, b: Word, c: Word, d: Word, word: Word, rounds: int) -> tupl
     return a ^ word, b, c, d
 
 
-@compiled
+@part
 def _finish(a: Word, b: Word, c: Word, d: Word, rounds: int) -> tuple[Word, Word]:
     c ^= _WIDE
     for _ in range(rounds):
@@ -123,7 +124,7 @@ def _finish(a: Word, b: Word, c: Word, d: Word, rounds: int) -> tuple[Word, Word
     return first, a ^ b ^ c ^ d
 
 
-@compiled
+@part
 def _first_bytes(word: Word, count: int) -> Word:
     """The word's first bytes, of which fewer than eight are asked for."""
     return word & ~(_ALL << np.uint64(8 * count))
@@ -141,14 +142,14 @@ def siphash(start: int, stop: int, rounds: int, last_rounds: int) -> tuple[Word,
     return _finish(a, b, c, d, last_rounds)
 
 
-@compiled
+@part
 def _is_lake(start: int, stop: int) -> bool:
     if stop - start < _LAKE_SIZE or load_word(start) != _LAKE_WORD:
         return False
     return bool(load_word(start + _LAKE_SIZE - 8) == _LAKE_LAST_WORD)
 
 
-@compiled
+@part
 def _begin_hashes(namespaces: Numbers, states: npt.NDArray[np.uint64], lakes: Relations) -> None:
     """Of each namespace the hash's state after its whole words, what is left of it, and whether it is in the lake."""
     for k in range(len(namespaces)):
@@ -162,7 +163,7 @@ def _begin_hashes(namespaces: Numbers, states: npt.NDArray[np.uint64], lakes: Re
         lakes[k] = _UNSURE if stop - start < _LAKE_SIZE else np.int8(_is_lake(start, stop))
 
 
-@compiled
+@part
 def _hash_after(a: Word, b: Word, c: Word, d: Word, rest: Word, size: int, start: int, stop: int) -> tuple[Word, Word]:
     """The hash of a namespace of so many bytes, begun as `_begin_hashes` does, and the text after it."""
     left = size & 7
@@ -180,7 +181,7 @@ def _hash_after(a: Word, b: Word, c: Word, d: Word, rest: Word, size: int, start
     return _finish(a, b, c, d, _LAST_ROUNDS)
 
 
-@compiled
+@part
 def _copy(start: int, stop: int, at: int) -> int:
     """Copy a span in words, up to seven bytes too many; where the copy ends."""
     for k in range(0, stop - start, 8):
@@ -188,7 +189,7 @@ def _copy(start: int, stop: int, at: int) -> int:
     return at + stop - start
 
 
-@compiled
+@part
 def _find(slots: Codes, hi: Numbers, lo: Numbers, high: np.int64, low: np.int64) -> np.int64:
     """The slot of a hash: the one that holds its number plus one, or an empty one."""
     mask = len(slots) - 1
@@ -198,7 +199,7 @@ def _find(slots: Codes, hi: Numbers, lo: Numbers, high: np.int64, low: np.int64)
     return at
 
 
-@compiled
+@part
 def _same(start: int, stop: int, other: int) -> bool:
     """Whether two texts as long as each other are the same; what differs in ids is mostly their end."""
     at, other = stop - 8, other + stop - start - 8
@@ -252,7 +253,7 @@ def _expand(
         _copy(ends[end, 1], ends[end, 2], _copy(namespaces[space, 0], namespaces[space, 1], starts[place]))
 
 
-@compiled
+@part
 def _is_lake_across(space: int, space_stop: int, start: int, stop: int) -> bool:
     """Whether a short namespace and what stands after it begin as the lake's namespace does."""
     text = np.empty(_LAKE_SIZE + PADDING, np.uint8)

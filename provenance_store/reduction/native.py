@@ -1,9 +1,10 @@
 """What the kernels share: how they are compiled, and the few machine instructions that Python has no name for.
 
 Kernels are Python functions on arrays that numba compiles at their first call: no compiler is needed where Headwater is
-installed. The machine code is kept beside the module that holds the kernel, in `__pycache__`, or in the user's cache
-folder where that cannot be written; where neither can be, each process compiles anew. Numba compiles again when the
-kernel's own file changes and does not look further, so kernels call only kernels of their own file, and this one.
+installed. That takes about twenty seconds for all of them, once: the machine code is kept beside the module that holds
+the kernel, in `__pycache__`, or in the user's cache folder where that cannot be written; where neither can be, each
+process compiles anew. `python -m provenance_store.reduction.warm` does it beforehand. Numba compiles again when the
+kernel's own file changes and does not look further, so kernels are made of parts in their own file, and this one.
 
 Texts are read by address: numba counts the references to an array at every call that it is handed to, which costs more
 than reading a word. The caller holds on to the array meanwhile, and pads it.
@@ -42,6 +43,13 @@ def compiled(function: Callable[P, T]) -> Callable[P, T]:
     except RuntimeError:  # no folder to keep it in
         kernel = numba.njit(nogil=True)(function)
     return kernel
+
+
+def part(function: Callable[P, T]) -> Callable[P, T]:
+    """A part of kernels, compiled with them and not to be called from Python, which makes compiling shorter."""
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    made: Callable[P, T] = numba.njit(nogil=True, **options)(function)
+    return made
 
 
 def _instruction(function: Callable[..., Any]) -> Callable[..., Any]:

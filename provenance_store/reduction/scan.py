@@ -21,6 +21,7 @@ from provenance_store.reduction.native import (
     compiled,
     load_byte,
     load_word,
+    part,
     store_word,
     trailing_zeros,
 )
@@ -80,7 +81,7 @@ class Scanned(NamedTuple):
     namespaces: Numbers  # of each: start and end, or zeros where there is none
 
 
-@compiled
+@part
 def _skip(at: int) -> int:
     """Where the next byte is that is not JSON's white space."""
     while load_byte(at) in _WHITE:
@@ -88,7 +89,7 @@ def _skip(at: int) -> int:
     return at
 
 
-@compiled
+@part
 def _past(at: int, sign: int) -> int:
     """Past the sign and the white space around it."""
     if at < 0:
@@ -97,7 +98,7 @@ def _past(at: int, sign: int) -> int:
     return _skip(at + 1) if load_byte(at) == sign else _NO
 
 
-@compiled
+@part
 def _marks(word: Word) -> Word:
     """The high bit of each byte that no plain text holds, or that ends it.
 
@@ -108,7 +109,7 @@ def _marks(word: Word) -> Word:
     return (marks | word) & _HIGH
 
 
-@compiled
+@part
 def _text_end(at: int) -> int:
     """Where the text that begins at `at` has its closing quote; eight bytes at a time."""
     marks = _marks(load_word(at))
@@ -119,7 +120,7 @@ def _text_end(at: int) -> int:
     return at if load_byte(at) == _QUOTE else _NO
 
 
-@compiled
+@part
 def _past_name(at: int, names: Names, masks: Names, sizes: Numbers, which: int) -> int:
     """Past the quoted name, the colon and the white space around it."""
     for k in range(3):
@@ -128,7 +129,7 @@ def _past_name(at: int, names: Names, masks: Names, sizes: Numbers, which: int) 
     return _past(at + sizes[which], _COLON)
 
 
-@compiled
+@part
 def _same(start: int, end: int, other_start: int, other_end: int) -> bool:
     if end - start != other_end - other_start:
         return False
@@ -138,7 +139,7 @@ def _same(start: int, end: int, other_start: int, other_end: int) -> bool:
     return start == end
 
 
-@compiled
+@part
 def _grows(last_start: int, last_end: int, start: int, end: int) -> bool:
     """Whether a key is longer than the last, or as long and greater."""
     if end - start != last_end - last_start:
@@ -149,7 +150,7 @@ def _grows(last_start: int, last_end: int, start: int, end: int) -> bool:
     return False
 
 
-@compiled
+@part
 def _note_prefix(start: int, end: int, pattern: int) -> bool:
     """Note what ids with this prefix begin with, colon and all: two words, their masks, and the size."""
     size = end - start + 1
@@ -173,7 +174,7 @@ def _note_prefix(start: int, end: int, pattern: int) -> bool:
     return True
 
 
-@compiled
+@part
 def _read_prefixes(at: int, names: Numbers, namespaces: Numbers, first: int, patterns: int) -> tuple[int, int]:
     """Past the prefix table, and how many it holds; patterns of ids and the namespaces' spans are noted."""
     count = 0
@@ -201,7 +202,7 @@ def _read_prefixes(at: int, names: Numbers, namespaces: Numbers, first: int, pat
     return _NO, 0
 
 
-@compiled
+@part
 def _read_id(at: int, patterns: int, count: int, first: int, end: int) -> int:
     """Past an id with a declared prefix; its namespace and span go into the three words at `end`."""
     if at < 0 or load_byte(at) != _QUOTE:
@@ -222,7 +223,7 @@ def _read_id(at: int, patterns: int, count: int, first: int, end: int) -> int:
     return _NO
 
 
-@compiled
+@part
 def _read_relation(at: int, relation: int, patterns: int, count: int, first: int, row: int) -> int:
     """Past `{"<one end>": "<id>", "<the other>": "<id>"}`, the ends in either order."""
     at = _past(at, _OPEN)
@@ -241,7 +242,7 @@ def _read_relation(at: int, relation: int, patterns: int, count: int, first: int
     return _past(_read_id(value, patterns, count, first, row + _END * which), _CLOSE)
 
 
-@compiled
+@part
 def _read_relations(
     at: int, relation: int, patterns: int, count: int, first: int, ends: int, edge: int
 ) -> tuple[int, int]:
@@ -266,7 +267,7 @@ def _read_relations(
     return _NO, edge
 
 
-@compiled
+@part
 def _read_document(
     start: int, stop: int, first: int, namespaces: Numbers, relations: Relations, ends: Numbers, edge: int
 ) -> int:

@@ -14,6 +14,7 @@ from provenance_store.reduction.native import (
     compiled,
     load_byte,
     load_word,
+    part,
     store_word,
     swap_bytes,
 )
@@ -43,7 +44,7 @@ def _gather(starts: Numbers, stops: Numbers, target: int) -> None:
         target -= (starts[k] - stops[k]) & 7
 
 
-@compiled
+@part
 def _is_before(start: int, stop: int, other: int, other_stop: int) -> bool:
     while start < stop and other < other_stop and load_byte(start) == load_byte(other):
         start += 1
@@ -53,7 +54,7 @@ def _is_before(start: int, stop: int, other: int, other_stop: int) -> bool:
     return start == stop or load_byte(start) < load_byte(other)
 
 
-@compiled
+@part
 def _sort_few(order: Numbers, begin: int, end: int, starts: Numbers, stops: Numbers, depth: int) -> None:
     for place in range(begin + 1, end):
         one = order[place]
@@ -69,7 +70,7 @@ def _sort_few(order: Numbers, begin: int, end: int, starts: Numbers, stops: Numb
         order[at] = one
 
 
-@compiled
+@part
 def _common(order: Numbers, begin: int, end: int, starts: Numbers, stops: Numbers, depth: int) -> int:
     """How many bytes all these texts share from the beginning, of which `depth` are known."""
     first = order[begin]
@@ -84,7 +85,7 @@ def _common(order: Numbers, begin: int, end: int, starts: Numbers, stops: Number
     return shared
 
 
-@compiled
+@part
 def _key(start: int, stop: int) -> Word:
     size = min(max(stop - start, 0), _KEY_BYTES)
     word: Word = swap_bytes(load_word(start)) >> np.uint64(8)

@@ -94,3 +94,17 @@ def test_a_manifest_of_nothing_is_satisfied_by_nothing() -> None:
 def test_no_message_no_run() -> None:
     assert judge(reduce_locally([], []).messages) == []
     assert isinstance(reduce_locally([], []).messages, pl.DataFrame)
+
+
+def test_names_are_lacking_where_only_what_does_not_count_shows_a_record() -> None:
+    def told(attempt: str, dependency: str) -> Message:
+        return Message.of(
+            Headers("r1", "d", attempt, 0), write_document("r1", [("wasDerivedFrom", "run:x", dependency)])
+        )
+
+    manifest = Message.of(Headers("r1", "d", "", 0, kind=MANIFEST), Manifest(attempts={"a": 1}).to_bytes())
+    messages = [told("a", "run:y"), told("b", "lake:z"), manifest]
+    (judgement,) = judge(reduce_locally(messages, range(3)).messages)
+    assert (judgement.names_records, judgement.lacks_names) == (False, True)
+    (judgement,) = judge(reduce_locally(messages[:2], range(2)).messages)
+    assert (judgement.names_records, judgement.lacks_names) == (True, False)
