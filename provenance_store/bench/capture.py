@@ -3,18 +3,14 @@
 The library knows neither Spark nor Hadoop, so a process of its own runs the jobs and tells a row for each case.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from provenance_store import errors
 from provenance_store.bench.spread import spread
-from provenance_store.errors import HeadwaterError, JobError
+from provenance_store.services.application import listen
 from provenance_store.services.service import Say
 
 CASES = (
@@ -25,7 +21,6 @@ CASES = (
     "dataframe-join-aggregate",
     "hadoop",
 )
-_LAST_LINES = 15
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,41 +102,6 @@ def measure_capture(*, rows: int, tweets: int, repeat: int, cases: Sequence[str]
     """A row for each case as it is measured; a case that failed is a row with its error."""
     command = [sys.executable, "-m", "spark_apps.bench.capture", f"--rows={rows}", f"--tweets={tweets}"]
     command += [f"--repeat={repeat}", *(f"--case={case}" for case in cases)]
-    # What the engines log is worth showing only where they failed without saying why.
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
-        try:
-            for line in process.stdout or ():
-                told = _read_line(line)
-                if "progress" in told:
-                    say(told["progress"])
-                elif "row" in told:
-                    yield msgspec.convert(told["row"], Row)
-                elif "error" in told:
-                    raise _error(told)
-            status = process.wait()
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
-        if status != 0:
-            log.seek(0)
-            lines = log.read().decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
-            raise JobError(
-                f"The benchmark ended with status {status}. It said last:\n" + "\n".join(f"  {line}" for line in lines)
-            )
-
-
-def _read_line(line: bytes) -> dict[str, Any]:
-    try:
-        told = json.loads(line)
-    except ValueError:  # an engine may print what it likes
-        return {}
-    return told if isinstance(told, dict) else {}
-
-
-def _error(told: dict[str, Any]) -> HeadwaterError:
-    """The error as it was raised there."""
-    kind = getattr(errors, str(told.get("kind")), JobError)
-    chosen = kind if isinstance(kind, type) and issubclass(kind, HeadwaterError) else JobError
-    return chosen(told["error"])
+    for told in listen(command, "The benchmark", say):
+        if "row" in told:
+            yield msgspec.convert(told["row"], Row)

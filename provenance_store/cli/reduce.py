@@ -1,32 +1,28 @@
 """`headwater reduce`: a recording in this process, a topic by the Spark application in one of its own."""
 
-import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from provenance_store import errors
 from provenance_store.cli.console import make_console
-from provenance_store.errors import HeadwaterError, InputError, JobError
+from provenance_store.errors import InputError
 from provenance_store.model.account import Account
 from provenance_store.reduction import output
 from provenance_store.reduction.exact import reduce_messages
+from provenance_store.services.application import listen
 from provenance_store.services.service import Say
 from provenance_store.transport.recording import RecordingSource
 
 app = typer.Typer()
 
 _COLOURS = {"complete": "green", "unknown": "yellow", "partial": "red"}
-_LAST_LINES = 15
 
 
 @app.command()
@@ -35,16 +31,28 @@ def reduce(
     out: Annotated[Path, typer.Option(help="Where the graph and its account are written.")],
     run: Annotated[str | None, typer.Option(help="Only this run of the source.")] = None,
     *,
+    wait: Annotated[float, typer.Option(help="Of a topic: seconds to wait for what a manifest counts.", min=0)] = 0.0,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on for ever: topics parted by commas, or with *; each run a folder.")
+    ] = False,
+    quiet: Annotated[
+        float,
+        typer.Option(help="With --follow: after how many silent seconds a run is taken as it is.", min=0),
+    ] = 300.0,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts: the account, or a list of several.")] = False,
 ) -> None:
     """Reduce a stream of full provenance to which output record was derived from which input record."""
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file: name a folder.")
     with _progress() as say:
+        if follow:
+            for folder, account in follow_topics(source, out, say, quiet=quiet):
+                _show({folder: account}, as_json=as_json)
+            return
         if Path(source).exists():
             accounts = _reduce_recording(Path(source), out, run, say)
         else:
-            accounts = reduce_topic(source, out, run, say)
+            accounts = reduce_topic(source, out, run, say, wait=wait)
     _show(accounts, as_json=as_json)
 
 
@@ -54,58 +62,23 @@ def _reduce_recording(path: Path, out: Path, run: str | None, say: Say) -> dict[
     return output.write(out, output.choose_runs(reduced, str(path), run))
 
 
-def reduce_topic(topic: str, out: Path, run: str | None, say: Say) -> dict[Path, Account]:
+def reduce_topic(topic: str, out: Path, run: str | None, say: Say, *, wait: float = 0.0) -> dict[Path, Account]:
     """Reduce a topic with the Spark application; the accounts by the folders they were written to."""
-    command = [sys.executable, "-m", "spark_apps.reducer", f"--topic={topic}", f"--out={out}"]
-    finished: list[Path] = []
-    error: HeadwaterError | None = None
-    # What Spark logs is worth showing only where it failed without saying why.
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            command + ([f"--run={run}"] if run is not None else []),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-        )
-        try:
-            for line in process.stdout or ():
-                told = _read_line(line)
-                if "progress" in told:
-                    say(told["progress"])
-                elif "finished" in told:
-                    finished.append(Path(told["finished"]))
-                elif "error" in told:
-                    error = _error(told)
-            status = process.wait()
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
-        if error is not None:
-            raise error
-        if status != 0 or not finished:
-            log.seek(0)
-            lines = log.read().decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
-            raise JobError(
-                f"The reducer of topic {topic} ended with status {status} and without its result. It said last:\n"
-                + "\n".join(f"  {line}" for line in lines)
-            )
+    command = [*_application(topic, out), f"--wait={wait}", *([f"--run={run}"] if run is not None else [])]
+    finished = [Path(told["finished"]) for told in listen(command, f"The reducer of topic {topic}", say)]
     return {folder: Account.read(folder) for folder in finished}
 
 
-def _read_line(line: bytes) -> dict[str, Any]:
-    try:
-        told = json.loads(line)
-    except ValueError:  # a JVM may print what it likes
-        return {}
-    return told if isinstance(told, dict) else {}
+def follow_topics(topics: str, out: Path, say: Say, *, quiet: float) -> Iterator[tuple[Path, Account]]:
+    """Every run that ends in the topics, as long as the reducer lives."""
+    command = [*_application(topics, out), "--follow", f"--quiet={quiet}"]
+    for told in listen(command, f"The reducer of {topics}", say):
+        folder = Path(told["finished"])
+        yield folder, Account.read(folder)
 
 
-def _error(told: dict[str, Any]) -> HeadwaterError:
-    """The reducer's error as it was raised there."""
-    kind = getattr(errors, str(told.get("kind")), JobError)
-    chosen = kind if isinstance(kind, type) and issubclass(kind, HeadwaterError) else JobError
-    return chosen(told["error"])
+def _application(topics: str, out: Path) -> list[str]:
+    return [sys.executable, "-m", "spark_apps.reducer", f"--topic={topics}", f"--out={out}"]
 
 
 @contextmanager

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from provenance_store.bench import capture
 from provenance_store.bench.capture import CASES, COLUMNS, Row, measure_capture
 from provenance_store.cli import bench as cli
 from provenance_store.errors import InputError, JobError, TransportError
+from provenance_store.services import application
 
 ROW = {
     "case": "hadoop",
@@ -49,7 +49,7 @@ def tell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *lines: object, status
         assert command[1:3] == ["-m", "spark_apps.bench.capture"]
         return start([sys.executable, str(program)], **options)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(capture.subprocess, "Popen", start_program)  # type: ignore[attr-defined]
+    monkeypatch.setattr(application.subprocess, "Popen", start_program)
 
 
 def measure() -> list[Row]:

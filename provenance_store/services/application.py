@@ -1,0 +1,66 @@
+"""Applications in processes of their own that tell what happens in JSON lines: how they are started and heard.
+
+An application tells `{"progress": …}`, results under names of its own, or `{"error": …, "kind": …}`, which is raised
+here as it was raised there. What it logs is worth showing only where it failed without saying why.
+"""
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
+
+from provenance_store import errors
+from provenance_store.errors import HeadwaterError, JobError
+from provenance_store.services.service import Say
+
+_LAST_LINES = 15
+
+
+def listen(
+    command: Sequence[str], what: str, say: Say, environment: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Start the application and yield its results as they come; JobError where it ends badly without a word."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=environment
+        )
+        error: HeadwaterError | None = None
+        try:
+            for line in process.stdout or ():
+                told = _read_line(line)
+                if "progress" in told:
+                    say(told["progress"])
+                elif "error" in told and "kind" in told:
+                    error = _error(told)
+                elif told:
+                    yield told
+            status = process.wait()
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+        if error is not None:
+            raise error
+        if status != 0:
+            raise JobError(f"{what} ended with status {status}. It said last:\n{_last_lines(log)}")
+
+
+def _read_line(line: bytes) -> dict[str, Any]:
+    try:
+        told = json.loads(line)
+    except ValueError:  # a JVM may print what it likes
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _error(told: dict[str, Any]) -> HeadwaterError:
+    kind = getattr(errors, str(told.get("kind")), JobError)
+    chosen = kind if isinstance(kind, type) and issubclass(kind, HeadwaterError) else JobError
+    return chosen(told["error"])
+
+
+def _last_lines(log: IO[bytes]) -> str:
+    log.seek(0)
+    lines = log.read().decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
+    return "\n".join(f"  {line}" for line in lines)

@@ -1,0 +1,140 @@
+"""`python -m spark_apps.bench.pipeline [--tweets N …] [--repeat N]`: Kafka → Spark → `graph.parquet`, as users run it.
+
+Tells its caller what happens in JSON lines on standard output: `{"progress": …}`, `{"row": {…}}` for each turn, or
+`{"error": …, "kind": …}`. The reducer is the application that `headwater reduce` starts, in processes of its own; its
+account tells the seconds from the first message read to the graph closed, without the start of the JVM.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from provenance_store.bench.hashtag_stream import HashtagStream
+from provenance_store.errors import HeadwaterError, JobError
+from provenance_store.model.account import Account
+from provenance_store.settings import Settings, load_settings
+from provenance_store.transport.kafka import KafkaTransport
+from spark_apps.bench.usage import PeakMemory
+
+_MEMORY = "2g"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m spark_apps.bench.pipeline")
+    parser.add_argument("--tweets", type=int, action="append")
+    parser.add_argument("--repeat", type=int, default=3)
+    given = parser.parse_args(arguments)
+    sizes = given.tweets or [200_000, 1_000_000]
+    try:
+        settings = load_settings()
+        for turn in range(1, given.repeat + 1):
+            for tweets in sizes:
+                _tell(row={"turn": turn, **_measure(settings, tweets, cores=2, beside=False)})
+            _tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=1, beside=False)})
+            _tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=2, beside=True)})
+    except HeadwaterError as error:
+        _tell(error=str(error), kind=type(error).__name__)
+        return 1
+    return 0
+
+
+def _measure(settings: Settings, tweets: int, *, cores: int, beside: bool) -> dict[str, Any]:
+    """One reduction with as many partitions as cores: after the stream was sent, or while it is being sent."""
+    parted = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"partitions": cores})})
+    topic = f"bench-{uuid.uuid4().hex[:12]}"
+    out = settings.home.absolute() / "bench" / topic
+    what = f"{tweets:,} tweets on {cores} cores{', beside the job' if beside else ''}"
+    stream = HashtagStream(tweets)
+    transport = KafkaTransport(parted)
+    try:
+        transport.ensure_topics(topic)
+        sent: dict[str, float] = {}
+        sender = threading.Thread(target=_send, args=(transport, topic, stream, sent))
+        sender.start()
+        if not beside:
+            _say(f"{what}: sending the stream")
+            sender.join()
+        _say(f"{what}: reducing")
+        with PeakMemory() as memory:
+            ended = _reduce(topic, out, cores, wait=600.0 if beside else 0.0)
+        sender.join()
+        account = Account.read(out)
+        return {
+            "tweets": tweets,
+            "cores": cores,
+            "beside": beside,
+            "messages": account.messages,
+            "bytes": account.bytes,
+            "edges_in": account.edges_in,
+            "edges_local": account.edges_local,
+            "edges_out": account.edges_out,
+            "verdict": account.verdict,
+            "exact": _is_exact(out, stream),
+            "seconds": account.seconds,
+            "seconds_after_end": ended - sent["ended"],
+            "send_seconds": sent["seconds"],
+            "peak": memory.peak,
+            "load": round(os.getloadavg()[0], 2),
+        }
+    finally:
+        shutil.rmtree(out, ignore_errors=True)
+        transport.delete_topic(topic)
+
+
+def _send(transport: KafkaTransport, topic: str, stream: HashtagStream, sent: dict[str, float]) -> None:
+    began = time.monotonic()
+    with transport.sink(topic) as sink:
+        for message in stream:
+            sink.send(message)
+    sent["ended"] = time.monotonic()
+    sent["seconds"] = sent["ended"] - began
+
+
+def _reduce(topic: str, out: Path, cores: int, *, wait: float) -> float:
+    """Run the reducer to its end; when the graph was there."""
+    environment = {
+        **os.environ,
+        "HEADWATER_SPARK__MASTER": f"local[{cores}]",
+        "HEADWATER_SPARK__DRIVER_MEMORY": _MEMORY,
+    }
+    command = [sys.executable, "-m", "spark_apps.reducer", f"--topic={topic}", f"--out={out}", f"--wait={wait}"]
+    ended = 0.0
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        for line in process.stdout or ():
+            if b'"finished"' in line:
+                ended = ended or time.monotonic()
+            elif b'"error"' in line:
+                raise JobError(json.loads(line)["error"])
+    if not ended:
+        raise JobError(f"The reducer ended with status {process.returncode} and without its result.")
+    return ended
+
+
+def _is_exact(out: Path, stream: HashtagStream) -> bool:
+    found = pl.read_parquet(out / "graph.parquet").sort("output", "input")
+    return found.equals(stream.dependencies().select(found.columns).sort("output", "input"))
+
+
+def _say(progress: str) -> None:
+    _tell(progress=progress)
+
+
+def _tell(**line: Any) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
