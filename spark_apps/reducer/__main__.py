@@ -15,6 +15,7 @@ from provenance_store.errors import HeadwaterError
 from provenance_store.services import jvm
 from provenance_store.settings import load_settings
 from spark_apps.reducer.app import run, serve
+from spark_apps.reducer.local import warm_workers
 from spark_apps.session import open_session
 
 # A message is up to 900 kB, and a batch of them must fit in a worker's memory.
@@ -38,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         jars = sorted(jvm.fetch(settings, "spark", _say).glob("*.jar"))
         spark = open_session(settings, "headwater-reduce", jars, {_BATCH: str(_MESSAGES_A_BATCH)})
         try:
+            warm_workers(spark)
             _say(f"reading topic {chosen.topic}")
             if chosen.follow:
                 stop = _Stop()

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
 from provenance_store.model.message import Message
@@ -57,6 +57,19 @@ def reduce_partitions(
         _reducer(str(state.absolute()), begun, only, every_name=every_name), "part binary"
     ).toArrow()
     return [msgspec.json.decode(line, type=Part) for line in lines.column("part").to_pylist()]
+
+
+def warm_workers(spark: SparkSession) -> None:
+    """Have every worker load what it will need, before the first message waits for it."""
+    tasks = spark.sparkContext.defaultParallelism
+    spark.range(0, tasks, 1, tasks).mapInArrow(_warm, "id long").collect()
+
+
+def _warm(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from provenance_store.reduction.warm import warm_up  # noqa: PLC0415 - takes a second to import
+
+    warm_up()
+    yield from batches
 
 
 def number(partition: Column, offset: Column) -> Column:
