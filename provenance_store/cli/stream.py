@@ -1,4 +1,4 @@
-"""`headwater record` and `replay`: a stream to a file, a file to a stream."""
+"""`headwater record`, `replay` and `shuffle`: a stream to a file, a file to a stream, and a file made worse."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from provenance_store.settings import load_settings
 from provenance_store.transport.port import Sink, Source
 from provenance_store.transport.recording import RecordingSink, RecordingSource
+from provenance_store.transport.shuffle import Shares, ShuffledSource
 
 app = typer.Typer()
 
@@ -38,6 +39,23 @@ def replay(
 
     source = RecordingSource(recording)
     _copy(source, KafkaTransport(load_settings()).sink(topic), run, f"{recording} → {topic}")
+
+
+@app.command()
+def shuffle(
+    recording: Annotated[Path, typer.Argument(help="A recording, or a folder of them.")],
+    *,
+    out: Annotated[Path, typer.Option(help="The recording to write.")],
+    percent: Annotated[float, typer.Option(help="Of a hundred messages, how many to put out of order.")] = 0.0,
+    duplicate: Annotated[float, typer.Option(help="Of a hundred messages, how many come twice.")] = 0.0,
+    drop: Annotated[float, typer.Option(help="Of a hundred messages, how many are lost.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same recording.")] = 1,
+) -> None:
+    """Simulate a bad stream: a recording's messages out of order, repeated and lost, the manifest like any other."""
+    source = ShuffledSource(recording, Shares(percent, duplicate, drop), seed=seed)
+    _copy(source, RecordingSink(out), None, f"{recording} → {out}")
+    told = f"{source.displaced:,} of them out of order, {source.repeated:,} repeated, {source.dropped:,} dropped"
+    Console(stderr=True).print(f"Read {source.read:,}; {told}.", highlight=False)
 
 
 def _copy(source: Source, sink: Sink, run: str | None, title: str) -> None:
