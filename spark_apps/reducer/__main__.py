@@ -13,9 +13,10 @@ from pathlib import Path
 
 from provenance_store.errors import HeadwaterError
 from provenance_store.services import jvm
-from provenance_store.settings import load_settings
+from provenance_store.settings import LOOPBACK, load_settings
 from spark_apps.reducer.app import run, serve
 from spark_apps.reducer.local import warm_workers
+from spark_apps.reducer.metrics import Metrics
 from spark_apps.session import open_session
 
 # A message is up to 900 kB, and a batch of them must fit in a worker's memory.
@@ -39,6 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
         jars = sorted(jvm.fetch(settings, "spark", _say).glob("*.jar"))
         spark = open_session(settings, "headwater-reduce", jars, {_BATCH: str(_MESSAGES_A_BATCH)})
         try:
+            metrics = Metrics()
+            if settings.reducer.metrics_port is not None:
+                port = metrics.serve(settings.reducer.metrics_port)
+                _say(f"metrics on http://{LOOPBACK}:{port}/metrics")
             warm_workers(spark)
             _say(f"reading topic {chosen.topic}")
             if chosen.follow:
@@ -51,11 +56,19 @@ def main(arguments: list[str] | None = None) -> int:
                     quiet=chosen.quiet,
                     stopped=stop,
                     finished=lambda folder, _: _tell(finished=str(folder)),
+                    metrics=metrics,
                     say=_say,
                 )
                 return 0
             folders = run(
-                spark, settings, topic=chosen.topic, out=chosen.out, only=chosen.run, wait=chosen.wait, say=_say
+                spark,
+                settings,
+                topic=chosen.topic,
+                out=chosen.out,
+                only=chosen.run,
+                wait=chosen.wait,
+                metrics=metrics,
+                say=_say,
             )
         finally:
             spark.stop()

@@ -24,6 +24,7 @@ from provenance_store.services.service import Say
 from provenance_store.settings import Settings
 from provenance_store.transport.kafka import KafkaTransport
 from spark_apps.reducer.finish import Finisher
+from spark_apps.reducer.metrics import Metrics
 from spark_apps.reducer.naming import read_names_again
 from spark_apps.reducer.stream import Stream
 
@@ -39,6 +40,7 @@ def run(
     out: Path,
     only: str | None = None,
     wait: float = 0.0,
+    metrics: Metrics | None = None,
     say: Say = lambda _: None,
 ) -> dict[Path, Account]:
     """Reduce a topic to folders in `out`; the folders with their accounts. Killed and started again, it goes on."""
@@ -48,7 +50,10 @@ def run(
         tracker = Tracker(state)
         for parts in state.open().values():
             tracker.add(parts)
-        stream = Stream(spark, settings, state, ("subscribe", topic), only=only, heard=tracker.add, say=say)
+        counted = metrics or Metrics()
+        stream = Stream(
+            spark, settings, state, ("subscribe", topic), only=only, heard=tracker.add, metrics=counted, say=say
+        )
         _read(stream, tracker, only, time.monotonic() + wait, say)
         chosen = choose_runs(tracker.runs(), f"Topic {topic}", only)
         folders = prepare(out, [one.run for one in chosen])
@@ -60,6 +65,7 @@ def run(
             folder = folders[judgement.run]
             more = read_names_again(spark, settings, state, topic, judgement.run) if judgement.lacks_names else []
             accounts[folder] = finisher.finish(parts, judgement, folder, more)
+            counted.finished(accounts[folder])
             reach("run finished")
         state.remove()
     return accounts
@@ -74,6 +80,7 @@ def serve(
     quiet: float,
     stopped: Callable[[], bool],
     finished: Callable[[Path, Account], None],
+    metrics: Metrics | None = None,
     say: Say = lambda _: None,
 ) -> None:
     """Follow topics until stopped, and finish every run that ends in them."""
@@ -82,7 +89,13 @@ def serve(
         tracker = Tracker(state)
         for parts in state.open().values():
             tracker.add(parts)
-        stream = Stream(spark, settings, state, subscription, heard=tracker.add, say=say)
+        counted = metrics or Metrics()
+        stream = Stream(spark, settings, state, subscription, heard=tracker.add, metrics=counted, say=say)
+
+        def written(folder: Path, account: Account) -> None:
+            counted.finished(account)
+            finished(folder, account)
+
         watch = _Watch(spark, settings, state=state, tracker=tracker, out=out, quiet=quiet, finished=finished)
         looked = time.monotonic()
 

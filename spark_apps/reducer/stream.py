@@ -22,9 +22,13 @@ from provenance_store.services.service import Say
 from provenance_store.settings import Settings
 from spark_apps.reducer.deadletters import send_rejected
 from spark_apps.reducer.local import place, reduce_partitions
+from spark_apps.reducer.metrics import Metrics
+from spark_apps.reducer.progress import Lag
 from spark_apps.session import kafka_source_options
 
 _POLL_SECONDS = 0.2
+# A partition with messages that was not read for so long is named.
+_PATIENCE_SECONDS = 30.0
 
 
 class Stream:
@@ -39,6 +43,7 @@ class Stream:
         *,
         only: str | None = None,
         heard: Callable[[list[Part]], None],
+        metrics: Metrics,
         say: Say,
     ) -> None:
         self._spark = spark
@@ -47,22 +52,29 @@ class Stream:
         self._subscription = subscription
         self._only = only
         self._heard = heard
+        self._metrics = metrics
         self._say = say
         self._done = set(state.open())
 
     def catch_up(self) -> None:
         """Read what there is now."""
-        query = self._writer().trigger(availableNow=True).start()
-        query.awaitTermination()
-        _check(query)
+        self._read(self._writer().trigger(availableNow=True).start(), lambda: False)
 
     def follow(self, until: Callable[[], bool]) -> None:
         """Read what comes, until it is enough."""
-        query = self._writer().trigger(processingTime="0 seconds").start()
+        self._read(self._writer().trigger(processingTime="0 seconds").start(), until)
+
+    def _read(self, query: StreamingQuery, until: Callable[[], bool]) -> None:
+        lag = Lag(_PATIENCE_SECONDS)
         try:
             while query.isActive and not until():
+                lag.update(query.lastProgress or {})
+                self._metrics.lag(lag.waiting)
+                for stalled in lag.stalled():
+                    self._say(stalled)
                 time.sleep(_POLL_SECONDS)
-            _check(query)
+            if (error := query.exception()) is not None:
+                raise JobError(f"The stream could not be read on: {error}")
         finally:
             query.stop()
 
@@ -95,6 +107,7 @@ class Stream:
         self._state.record(batch, parts)
         self._done.add(batch)
         self._heard(parts)
+        self._metrics.read(parts)
         reach("batch recorded")
         self._say(_describe(batch, parts))
 
@@ -117,9 +130,3 @@ def _describe(batch: int, parts: Sequence[Part]) -> str:
     messages = sum(part.messages for part in parts)
     before, after = sum(part.edges_in for part in parts), sum(part.edges for part in parts)
     return f"batch {batch}: {messages:,} messages, {before:,} edges reduced to {after:,} locally"
-
-
-def _check(query: StreamingQuery) -> None:
-    error = query.exception()
-    if error is not None:
-        raise JobError(f"The stream could not be read on: {error}")
