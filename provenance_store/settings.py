@@ -51,7 +51,8 @@ class KafkaSettings(Group):
     partitions: int = Field(default=2, ge=1)
     replication: int = Field(default=1, ge=1)
     retention_hours: int = Field(default=168, ge=1)
-    compression: Literal["none", "lz4", "zstd", "gzip"] = "zstd"
+    # By itself each client takes what costs it least: lz4 in Python, zstd in a JVM.
+    compression: Literal["auto", "none", "lz4", "zstd", "gzip"] = "auto"
     partitioning: Literal["horizontal", "vertical", "random"] = "vertical"
     timeout_seconds: float = Field(default=60.0, gt=0)
 

@@ -61,7 +61,7 @@ def kafka_producer_options(settings: Settings) -> dict[str, str]:
         "enable.idempotence": "true",
         "key.serializer": serializer,
         "value.serializer": serializer,
-        "compression.type": kafka.compression,
+        "compression.type": "zstd" if kafka.compression == "auto" else kafka.compression,
         "batch.size": str(1 << 20),
         "linger.ms": "20",
         "max.request.size": str(MAX_REQUEST_BYTES),

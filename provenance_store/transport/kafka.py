@@ -233,7 +233,7 @@ def open_producer(settings: "Settings") -> KafkaProducer:
         **client_options(settings),
         enable_idempotence=True,
         acks="all",
-        compression_type=None if kafka.compression == "none" else kafka.compression,
+        compression_type={"none": None, "auto": "lz4"}.get(kafka.compression, kafka.compression),
         batch_size=1 << 20,
         linger_ms=20,
         max_request_size=MAX_REQUEST_BYTES,

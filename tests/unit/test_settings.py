@@ -18,7 +18,7 @@ def test_environment_beats_file_beats_default(tmp_path: Path, monkeypatch: pytes
     settings = load_settings()
     assert settings.bootstrap_servers == "env:2"
     assert settings.kafka.partitions == 5
-    assert settings.kafka.compression == "zstd"
+    assert settings.kafka.compression == "auto"
 
 
 def test_the_defaults_mean_the_local_services() -> None:
