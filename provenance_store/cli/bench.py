@@ -1,5 +1,6 @@
 """`headwater bench NAME`: measures a part beside its baseline in the same run, and prints a table with the ratio."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -101,3 +102,53 @@ def reduce(
         make_console().print(table)
     if wrong := [row for row in measured.rows if row.exact is False]:
         raise JobError(f"{wrong[0].way} of {wrong[0].tweets:,} tweets did not give the true dependencies.")
+
+
+@benches.command()
+def paper(
+    *,
+    accuracy_tweets: Annotated[
+        int, typer.Option(help="Of how many tweets the stream of Figure 14 is.", min=1)
+    ] = 20_000,
+    local_tweets: Annotated[int, typer.Option(help="The same for Figure 16.", min=1)] = 100_000,
+    table_tweets: Annotated[int, typer.Option(help="The same for Table I.", min=1)] = 200_000,
+    speedup_tweets: Annotated[int, typer.Option(help="The same for Figure 15.", min=1)] = 50_000,
+    percent: Annotated[
+        list[float] | None, typer.Option(help="How many percent are out of order; may be repeated.", min=0, max=100)
+    ] = None,
+    batch: Annotated[list[int] | None, typer.Option(help="A local batch size; may be repeated.", min=1)] = None,
+    processes: Annotated[int, typer.Option(help="The most local reducers at once.", min=1)] = 2,
+    repeat: Annotated[int, typer.Option(help="How often to measure times; the spread is shown.", min=1)] = 3,
+    seed: Annotated[int, typer.Option(help="The same seed puts the same elements out of order.")] = 1,
+    figures: Annotated[Path, typer.Option(help="The folder to draw into.")] = Path("docs/figures"),
+    json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """The evaluation of the parallel-prov-stream paper again: its three figures and its table, with plots."""
+    from provenance_store.bench.paper import Tweets, measure_paper
+    from provenance_store.bench.paper_accuracy import PERCENTS
+    from provenance_store.bench.paper_sizes import BATCHES
+
+    console = make_console(stderr=True)
+    with console.status("Starting …") as status:
+        measured = measure_paper(
+            Tweets(accuracy_tweets, local_tweets, table_tweets, speedup_tweets),
+            percents=percent or PERCENTS,
+            batches=batch or BATCHES,
+            processes=processes,
+            repeat=repeat,
+            seed=seed,
+            figures=figures,
+            say=status.update if console.is_terminal else console.print,
+        )
+    if json_output:
+        Console(highlight=False, soft_wrap=True).print_json(data=measured.to_dict())
+    else:
+        for title, columns, rows in measured.tables():
+            table = Table(title=title)
+            for number, column in enumerate(columns):
+                table.add_column(column, justify="right" if number else "left")
+            for cells in rows:
+                table.add_row(*cells)
+            make_console().print(table)
+    if wrong := measured.wrong():
+        raise JobError(f"This must not be: {wrong[0]}.")
