@@ -105,6 +105,34 @@ def reduce(
 
 
 @benches.command()
+def pipeline(
+    tweets: Annotated[
+        list[int] | None, typer.Option(help="Of how many tweets the stream is; may be repeated.", min=1000)
+    ] = None,
+    repeat: Annotated[int, typer.Option(help="How often to measure.", min=1)] = 3,
+    json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """From a topic to graph.parquet: sizes beside each other, one core beside two, after the job and beside it."""
+    from provenance_store.bench.pipeline import COLUMNS, measure_pipeline
+
+    console = make_console(stderr=True)
+    with console.status("Starting …") as status:
+        say = status.update if console.is_terminal else console.print
+        measured = list(measure_pipeline(sizes=tweets or [200_000, 1_000_000], repeat=repeat, say=say))
+    if json_output:
+        Console(highlight=False, soft_wrap=True).print_json(data=[row.to_dict() for row in measured])
+    else:
+        table = Table(title="Kafka to graph.parquet")
+        for column in COLUMNS:
+            table.add_column(column, justify="right")
+        for row in measured:
+            table.add_row(*row.cells())
+        make_console().print(table)
+    if wrong := [row for row in measured if not row.exact]:
+        raise JobError(f"The stream of {wrong[0].tweets:,} tweets did not give the true dependencies.")
+
+
+@benches.command()
 def paper(
     *,
     accuracy_tweets: Annotated[
@@ -118,7 +146,7 @@ def paper(
     ] = None,
     batch: Annotated[list[int] | None, typer.Option(help="A local batch size; may be repeated.", min=1)] = None,
     processes: Annotated[int, typer.Option(help="The most local reducers at once.", min=1)] = 2,
-    repeat: Annotated[int, typer.Option(help="How often to measure times; the spread is shown.", min=1)] = 3,
+    repeat: Annotated[int, typer.Option(help="How often to measure times; the spread is shown.", min=1)] = 5,
     seed: Annotated[int, typer.Option(help="The same seed puts the same elements out of order.")] = 1,
     figures: Annotated[Path, typer.Option(help="The folder to draw into.")] = Path("docs/figures"),
     json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,

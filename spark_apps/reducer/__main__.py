@@ -9,6 +9,7 @@ import json
 import re
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from provenance_store.errors import HeadwaterError
@@ -37,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         settings = load_settings()
         _say("starting Spark")
+        # Spark takes longer to start than the kernels take to load, so the one hides the other.
+        threading.Thread(target=_warm, daemon=True).start()
         jars = sorted(jvm.fetch(settings, "spark", _say).glob("*.jar"))
         spark = open_session(settings, "headwater-reduce", jars, {_BATCH: str(_MESSAGES_A_BATCH)})
         try:
@@ -98,6 +101,12 @@ class _Stop:
 
     def __call__(self) -> bool:
         return self._asked
+
+
+def _warm() -> None:
+    from provenance_store.reduction.warm import warm_up  # noqa: PLC0415 - takes a second to import
+
+    warm_up()
 
 
 def _say(progress: str) -> None:

@@ -25,7 +25,7 @@ from provenance_store.reduction.state import EDGES, MESSAGES, NAMES, REJECTED, P
 # The number of a message is its place: the partition above, the offset below.
 _OFFSET_BITS = 44
 # A part goes to disk when it holds so many edges: what a worker's memory must hold beside one Arrow batch.
-_EDGES_A_PART = 4_000_000
+_EDGES_A_PART = 1_000_000
 _COMPRESSION: Literal["lz4"] = "lz4"
 _REJECTED_SCHEMA: dict[str, Any] = {
     "message": pl.Int64,
