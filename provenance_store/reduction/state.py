@@ -65,6 +65,11 @@ class State:
         """Where the stream keeps how far it has read."""
         return self.folder / "checkpoint"
 
+    @property
+    def scratch(self) -> Path:
+        """Where whoever contracts a run keeps what it makes on the way."""
+        return self.folder / "scratch"
+
     def open(self) -> dict[int, list[Part]]:
         """The parts that count, by their batches; all others are swept away."""
         for folder in (self._batches, self._parts):

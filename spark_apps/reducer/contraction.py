@@ -1,10 +1,12 @@
 """The global contraction by Spark joins: the library's `contract` over edges between hashes, spread over the workers.
 
-No step sees all edges in one place. Every round's result is kept on the workers' disks, so neither memory nor plans
-grow with the run.
+No step sees all edges in one place. Every round's result is written to disk and read from there, so neither memory nor
+plans grow with the run, and a lost worker costs a round.
 """
 
-from pyspark import StorageLevel
+from collections.abc import Callable
+from typing import TypeAlias
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
@@ -13,18 +15,22 @@ from provenance_store.reduction.schemas import GENERATED, USED
 # From this round on it is remembered what was reached, so that a cycle ends; few chains of functions are longer.
 _PATIENCE = 4
 
+# Writes a frame and gives it back as read from there.
+Spool: TypeAlias = Callable[[DataFrame], DataFrame]
+
 _LINK = ("from_hi", "from_lo", "to_hi", "to_lo")
 _PAIR = ("output_hi", "output_lo", "node_hi", "node_lo")
 
 
-def contract(edges: DataFrame, *, names_records: bool, misnamed: bool) -> tuple[DataFrame, list[DataFrame]]:
+def contract(edges: DataFrame, spool: Spool, *, names_records: bool, misnamed: bool) -> DataFrame:
     """Edges after HASHED_EDGE_SCHEMA to pairs (output_hi, output_lo, input_hi, input_lo), some more than once.
 
-    `misnamed` tells whether an activity may be in the lake's namespace. Beside the pairs, what to unpersist when they
-    have been used.
+    `misnamed` tells whether an activity may be in the lake's namespace.
     """
-    links = _mark_records(edges, misnamed=misnamed) if names_records else _mark_sinks_and_sources(edges)
-    kept: list[DataFrame] = []
+    if names_records and not misnamed:
+        links = _mark_records(edges, misnamed=False)
+    else:  # marked by joins, which every round would do again
+        links = spool(_mark_records(edges, misnamed=True) if names_records else _mark_sinks_and_sources(edges))
     onward = links.filter(~F.col("is_output")).select(*_LINK, "is_input")
     begin = links.filter("is_output").select(
         F.col("from_hi").alias("output_hi"),
@@ -34,7 +40,7 @@ def contract(edges: DataFrame, *, names_records: bool, misnamed: bool) -> tuple[
         F.col("is_input").alias("ends"),
     )
     found = [begin.filter("ends")]
-    frontier = begin.filter(~F.col("ends")).distinct()
+    frontier = spool(begin.filter(~F.col("ends")).distinct())
     seen: DataFrame | None = None
     rounds = 0
     while not frontier.isEmpty():
@@ -49,8 +55,7 @@ def contract(edges: DataFrame, *, names_records: bool, misnamed: bool) -> tuple[
         ).distinct()
         if seen is not None:
             reached = reached.join(seen, list(_PAIR), "left_anti")
-        reached = reached.persist(StorageLevel.DISK_ONLY)
-        kept.append(reached)
+        reached = spool(reached)
         found.append(reached.filter("ends"))
         frontier = reached.filter(~F.col("ends"))
         if rounds >= _PATIENCE:
@@ -60,7 +65,7 @@ def contract(edges: DataFrame, *, names_records: bool, misnamed: bool) -> tuple[
         pairs = pairs.union(more)
     return pairs.select(
         "output_hi", "output_lo", F.col("node_hi").alias("input_hi"), F.col("node_lo").alias("input_lo")
-    ), kept
+    )
 
 
 def spell(pairs: DataFrame, names: DataFrame) -> DataFrame:

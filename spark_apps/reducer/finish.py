@@ -6,7 +6,8 @@ edges that surely fits, which is a setting, it is contracted in this process.
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from provenance_store.reduction.failpoints import reach
 from provenance_store.reduction.output import GRAPH
 from provenance_store.reduction.schemas import HASHED_EDGE_SCHEMA, NAME_SCHEMA
 from provenance_store.reduction.state import EDGES, NAMES, Part, State
-from spark_apps.reducer.contraction import contract, spell
+from spark_apps.reducer.contraction import Spool, contract, spell
 
 _EDGE_COLUMNS = (
     "message long, relation tinyint, dependent_hi long, dependent_lo long, dependency_hi long, dependency_lo long"
@@ -79,18 +80,33 @@ class Finisher:
             used = judgement.used.select("message").to_arrow(compat_level=pl.CompatLevel.oldest())
             edges = edges.join(self.spark.createDataFrame(used, "message long"), "message")  # type: ignore[arg-type, unused-ignore]
             local = edges.count()
-        pairs, kept = contract(
-            edges, names_records=judgement.names_records, misnamed=any(part.misnamed for part in parts)
-        )
-        count = _write_graph(spell(pairs, self._read(names, _NAME_COLUMNS)), folder)
-        for one in kept:
-            one.unpersist()
-        return local, count
+        with _spooling(self.state.scratch) as spool:
+            pairs = contract(
+                edges, spool, names_records=judgement.names_records, misnamed=any(part.misnamed for part in parts)
+            )
+            return local, _write_graph(spell(pairs, self._read(names, _NAME_COLUMNS)), folder)
 
     def _read(self, paths: Sequence[Path], columns: str) -> DataFrame:
         if not paths:
             return self.spark.createDataFrame([], columns)
         return self.spark.read.schema(columns).parquet(*map(str, paths))
+
+
+@contextmanager
+def _spooling(folder: Path) -> Iterator[Spool]:
+    """A folder for what the rounds hand on; gone at the end, and what an earlier process left of it at the start."""
+    shutil.rmtree(folder, ignore_errors=True)
+    written = 0
+
+    def spool(frame: DataFrame) -> DataFrame:
+        nonlocal written
+        written += 1
+        path = str(folder.absolute() / str(written))
+        frame.write.option("compression", "lz4").parquet(path)
+        return frame.sparkSession.read.schema(frame.schema).parquet(path)
+
+    yield spool
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _all_count(judgement: Judgement) -> bool:
