@@ -53,6 +53,8 @@ if [ "$(cat .venv/headwater-stamp 2>/dev/null || true)" != "$stamp" ]; then
   [ -x .venv/bin/python ] || "$uv" venv -q --python 3.11 .venv
   "$uv" pip install --require-hashes -r requirements.lock
   "$uv" pip install -q --no-deps -e .
+  say "Compiling what reduces provenance (half a minute, once) …"
+  .venv/bin/python -m provenance_store.reduction.warm
   echo "$stamp" > .venv/headwater-stamp
 fi
 
