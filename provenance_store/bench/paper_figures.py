@@ -64,6 +64,7 @@ def draw_speedup(rows: Sequence[Speed], folder: Path) -> None:
     for label, turns in (
         ("local step", [row.local for row in rows]),
         ("local and global", [row.total for row in rows]),
+        ("local step, processor time", [row.processor for row in rows]),
     ):
         axes.plot(counts, [median(turns[0]) / median(one) for one in turns], "-o", label=label)
     axes.set_xticks(counts)
