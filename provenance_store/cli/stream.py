@@ -70,8 +70,14 @@ def _copy(source: Source, sink: Sink, run: str | None, title: str) -> None:
                     size += len(received.message.value)
                 if count % 1000 == 0:
                     progress.update(task, description=f"{title}: {count:,} messages read")
+        except BaseException:
+            # What was read so far must not pass for the whole.
+            if isinstance(sink, RecordingSink):
+                sink.abandon()
+            else:
+                sink.close()
+            raise
         finally:
             source.close()
-            delivery = sink.close()
-    delivery.check()
+    delivery = sink.close().check()
     console.print(f"{title}: {delivery.delivered:,} messages, {size / 1e6:,.1f} MB, all confirmed.", highlight=False)

@@ -77,6 +77,13 @@ class RecordingSink(Closing):
         except OSError as error:
             raise TransportError(f"The recording {self._path} cannot be written: {error.strerror}.") from error
 
+    def abandon(self) -> None:
+        """Give up: what was written is not the whole, so it never gets its name."""
+        if self._delivery is None:
+            self._delivery = Delivery(0, self._sent, f"{self._path} was given up")
+            self._file.close()
+            self._unfinished.unlink(missing_ok=True)
+
     def close(self, timeout: float | None = None) -> Delivery:
         """Bring all to disk, then give the file its name."""
         if self._delivery is None:

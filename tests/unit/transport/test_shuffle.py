@@ -1,6 +1,7 @@
 """The simulator of bad streams, and its command."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from provenance_store.cli.main import app
-from provenance_store.errors import HeadwaterError, InputError
+from provenance_store.errors import HeadwaterError, InputError, TransportError
 from provenance_store.model.message import MANIFEST, Message
+from provenance_store.transport.port import Received
 from provenance_store.transport.recording import RecordingSink, RecordingSource
 from provenance_store.transport.shuffle import Shares, ShuffledSource, displace
 
@@ -125,3 +127,17 @@ def test_bad_input_gets_a_sentence_and_no_file(tmp_path: Path, lines: bytes | No
     assert isinstance(done.exception, HeadwaterError)
     assert sentence in str(done.exception)
     assert not out.exists()
+
+
+def test_what_could_not_be_read_to_its_end_does_not_pass_for_a_recording(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(self: ShuffledSource) -> Iterator[Received]:
+        yield Received(MESSAGES[0], 0, 0)
+        raise TransportError("the disk is gone")
+
+    monkeypatch.setattr(ShuffledSource, "__iter__", break_off)
+    out = tmp_path / "cut" / "out.jsonl"
+    failed = CliRunner().invoke(app, ["shuffle", str(recording), "--out", str(out)])
+    assert isinstance(failed.exception, TransportError)
+    assert list(out.parent.iterdir()) == []
