@@ -52,9 +52,12 @@ class Lag:
 
 
 def _offsets(told: Any) -> dict[Place, int]:
-    """Offsets as Spark tells them: a JSON text, or what it holds, of topics with their partitions."""
+    """Offsets as Spark tells them: a JSON text, or what it holds, of topics with their partitions; or an empty text."""
     if isinstance(told, str):
-        told = json.loads(told)
+        try:
+            told = json.loads(told)
+        except ValueError:  # after a restart it does not know the latest yet
+            return {}
     if not isinstance(told, Mapping):
         return {}
     return {

@@ -36,6 +36,7 @@ def test_a_partition_that_stands_still_is_named_once() -> None:
 def test_a_progress_without_offsets_tells_nothing() -> None:
     lag = Lag(patience=0)
     lag.update({"sources": [{"endOffset": None}]})
+    lag.update({"sources": [{"endOffset": "", "latestOffset": "-"}]})  # as after a restart
     lag.update({})
     assert lag.waiting == {}
     assert list(lag.stalled()) == []
