@@ -24,15 +24,8 @@ from provenance_store.settings import Settings
 from tests.integration.reducer.test_reducer import in_library, manifest, send, stream
 
 # Between the write of state and its commit, between the commit and Spark's own, and around the result.
-MOMENTS = [
-    "parts written:1",
-    "rejected sent:1",
-    "batch recorded:1",
-    "parts written:3",
-    "batch recorded:2",
-    "graph written:1",
-    "run finished:1",
-]
+STEPS = ["parts written:1", "rejected sent:1", "batch recorded:2", "graph written:1", "run finished:1"]
+MOMENTS = [*STEPS, "batch recorded:1", "parts written:3", "parts written:2", "rejected sent:3", "batch recorded:3"]
 
 
 def start(settings: Settings, home: Path, topic: str, out: Path, failpoint: str = "") -> "subprocess.Popen[bytes]":
@@ -70,7 +63,7 @@ def test_a_reducer_killed_at_every_step_gives_the_same(kafka_service: Settings, 
     expected = in_library(sent)["r"]
     assert expected.graph.height > 0
     home, out = tmp_path / "home", tmp_path / "out"
-    for moment in MOMENTS:
+    for moment in STEPS:
         process = start(kafka_service, home, topic, out, moment)
         told, _ = process.communicate(timeout=300)
         assert process.returncode == -signal.SIGKILL, (moment, told)
