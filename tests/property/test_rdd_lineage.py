@@ -20,7 +20,7 @@ from spark_apps.capture.rdd import TrackedRDD, parallelize
 from spark_apps.capture.spark_run import SparkRun, run_spark
 from tests.property.lineage_oracle import Row, Rows, Value, as_multiset, grouped, joined, narrow
 
-CHAINS = 40
+CHAINS = 30
 MOST_ROWS = 300
 # Some are equal in Python and must be one group: 1 and 1.0, (1, "x") and (1.0, "x").
 KEYS: list[Any] = [0, 1, 1.0, 2, 2.5, "a", "é#", "", None, (1, "x"), (1.0, "x"), (None, ("y", 0))]
@@ -349,7 +349,7 @@ def test_a_random_chain(spark_session: SparkSession, tmp_path: Path, seed: int) 
         state = State(chance, run, inputs[0], inputs[1:])
         length = chance.randint(3, 8)
         while len(drawn) < length:
-            # What was drawn least goes first, so that forty chains see every operation several times.
+            # What was drawn least goes first, so that thirty chains see every operation several times.
             name = min(chance.sample(sorted(OPERATIONS), 3), key=lambda one: DRAWN[one])
             made = OPERATIONS[name](state)
             if made is None or len(made[1]) > MOST_ROWS:
