@@ -46,8 +46,9 @@ def open_session(
 
 
 def kafka_source_options(settings: Settings) -> dict[str, str]:
-    """The client's options as Spark's Kafka source takes them."""
-    return {f"kafka.{name}": value for name, value in kafka_client_options(settings).items()}
+    """How Spark's Kafka source reads all of a topic, headers too; the client's options as it takes them."""
+    client = {f"kafka.{name}": value for name, value in kafka_client_options(settings).items()}
+    return {**client, "includeHeaders": "true", "startingOffsets": "earliest"}
 
 
 def kafka_producer_options(settings: Settings) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
     batches/<number>.json    a record: the parts of one batch of the stream, written when all of them are
     parts/<name>/            a part: `messages`, `edges`, `names` and `rejected`, each a Parquet file where there is any
-    finished/<topic>/<run>   what was made of a run
+    scratch/                 what whoever contracts a run makes on the way
 
 Whoever dies leaves parts that no record names; they never count, and are swept away at the next start. A batch that has
 a record is done, however often the stream hands it over again. So nothing is lost and nothing counts twice.
@@ -42,14 +42,6 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Record(msgspec.Struct, frozen=True):
     parts: list[Part]
-
-
-class Finished(msgspec.Struct, frozen=True):
-    """What was made of a run: enough to see whether more has come since."""
-
-    generation: int
-    verdict: str
-    messages: int
 
 
 class State:

@@ -6,6 +6,7 @@ here as it was raised there. What it logs is worth showing only where it failed 
 
 import json
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
@@ -15,6 +16,17 @@ from provenance_store.errors import HeadwaterError, JobError
 from provenance_store.services.service import Say
 
 _LAST_LINES = 15
+
+
+def tell(**line: Any) -> None:
+    """In the application: tell whoever listens."""
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def tell_progress(progress: str) -> None:
+    """In the application: tell how far it is."""
+    tell(progress=progress)
 
 
 def listen(

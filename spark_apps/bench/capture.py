@@ -9,9 +9,7 @@ Both ways of a job take turns in one process after a warm-up of each. Memory is 
 
 import argparse
 import contextlib
-import json
 import os
-import subprocess
 import sys
 import time
 import uuid
@@ -19,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from provenance_store.errors import HeadwaterError, InputError, JobError
+from provenance_store.services.application import listen, tell, tell_progress
 from provenance_store.settings import Settings, load_settings
 from provenance_store.transport.kafka import KafkaTransport
 from provenance_store.transport.wiring import topic_of
@@ -32,14 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; the exit status."""
     given = _parser().parse_args(arguments)
     try:
-        world = World(_settings(load_settings()), given.rows, given.tweets, _say)
+        world = World(_settings(load_settings()), given.rows, given.tweets, tell_progress)
         for name in given.case or CASES:
             if given.memory:
-                _tell(peak=_peak(world, CASES[name], captured=given.memory == "captured"))
+                tell(peak=_peak(world, CASES[name], captured=given.memory == "captured"))
             else:
-                _tell(row=_measure_or_tell(world, name, given.repeat))
+                tell(row=_measure_or_tell(world, name, given.repeat))
     except HeadwaterError as error:
-        _tell(error=str(error), kind=type(error).__name__)
+        tell(error=str(error), kind=type(error).__name__)
         return 1
     return 0
 
@@ -78,7 +77,7 @@ def _measure(world: World, name: str, repeat: int) -> dict[str, Any]:
     captured: list[tuple[float, float]] = []
     sizes: list[tuple[int, int]] = []
     for turn in range(repeat + 1):
-        _say(f"{name}: {'warm-up' if turn == 0 else f'{turn} of {repeat}'}")
+        tell_progress(f"{name}: {'warm-up' if turn == 0 else f'{turn} of {repeat}'}")
         clean(world)
         without = _timed(lambda: case.plain(world))
         timing, size = _capture(world, case, dic)
@@ -87,7 +86,7 @@ def _measure(world: World, name: str, repeat: int) -> dict[str, Any]:
             captured.append(timing)
             sizes.append(size)
     _delete_topic(world, dic)
-    _say(f"{name}: memory")
+    tell_progress(f"{name}: memory")
     memory = [_peak_of_its_own(world, name, way) for way in ("plain", "captured")]
     return {
         "records": records,
@@ -150,24 +149,11 @@ def _peak(world: World, case: Case, *, captured: bool) -> int:
 
 def _peak_of_its_own(world: World, name: str, way: str) -> int:
     command = [sys.executable, "-m", __spec__.name, f"--rows={world.rows}", f"--tweets={world.tweets}"]
-    done = subprocess.run([*command, f"--case={name}", f"--memory={way}"], capture_output=True, text=True, check=False)
-    for line in done.stdout.splitlines():
-        with contextlib.suppress(ValueError):
-            told = json.loads(line)
-            if "peak" in told:
-                return int(told["peak"])
-            if "error" in told:
-                raise JobError(told["error"])
-    raise JobError(f"Memory of {name}, {way}, could not be measured: {done.stderr[-_TAIL:]}")
-
-
-def _say(progress: str) -> None:
-    _tell(progress=progress)
-
-
-def _tell(**line: Any) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
+    told = listen([*command, f"--case={name}", f"--memory={way}"], f"Memory of {name}, {way},", lambda _: None)
+    for line in told:
+        if "peak" in line:
+            return int(line["peak"])
+    raise JobError(f"Memory of {name}, {way}, could not be measured.")
 
 
 if __name__ == "__main__":

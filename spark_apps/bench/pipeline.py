@@ -6,10 +6,8 @@ account tells the seconds from the first message read to the graph closed, witho
 """
 
 import argparse
-import json
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -23,6 +21,7 @@ import polars as pl
 from provenance_store.bench.hashtag_stream import HashtagStream
 from provenance_store.errors import HeadwaterError, JobError
 from provenance_store.model.account import Account
+from provenance_store.services.application import listen, tell, tell_progress
 from provenance_store.settings import Settings, load_settings
 from provenance_store.transport.kafka import KafkaTransport
 from spark_apps.bench.usage import PeakMemory
@@ -41,11 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = load_settings()
         for turn in range(1, given.repeat + 1):
             for tweets in sizes:
-                _tell(row={"turn": turn, **_measure(settings, tweets, cores=2, beside=False)})
-            _tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=1, beside=False)})
-            _tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=2, beside=True)})
+                tell(row={"turn": turn, **_measure(settings, tweets, cores=2, beside=False)})
+            tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=1, beside=False)})
+            tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=2, beside=True)})
     except HeadwaterError as error:
-        _tell(error=str(error), kind=type(error).__name__)
+        tell(error=str(error), kind=type(error).__name__)
         return 1
     return 0
 
@@ -64,9 +63,9 @@ def _measure(settings: Settings, tweets: int, *, cores: int, beside: bool) -> di
         sender = threading.Thread(target=_send, args=(transport, topic, stream, sent))
         sender.start()
         if not beside:
-            _say(f"{what}: sending the stream")
+            tell_progress(f"{what}: sending the stream")
             sender.join()
-        _say(f"{what}: reducing")
+        tell_progress(f"{what}: reducing")
         with PeakMemory() as memory:
             ended = _reduce(topic, out, cores, wait=600.0 if beside else 0.0)
         sender.join()
@@ -110,30 +109,16 @@ def _reduce(topic: str, out: Path, cores: int, *, wait: float) -> float:
         "HEADWATER_SPARK__DRIVER_MEMORY": _MEMORY,
     }
     command = [sys.executable, "-m", "spark_apps.reducer", f"--topic={topic}", f"--out={out}", f"--wait={wait}"]
-    ended = 0.0
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        for line in process.stdout or ():
-            if b'"finished"' in line:
-                ended = ended or time.monotonic()
-            elif b'"error"' in line:
-                raise JobError(json.loads(line)["error"])
+    told = listen(command, f"The reducer of {topic}", lambda _: None, environment)
+    ended = [time.monotonic() for line in told if "finished" in line]
     if not ended:
-        raise JobError(f"The reducer ended with status {process.returncode} and without its result.")
-    return ended
+        raise JobError(f"The reducer of {topic} ended without its result.")
+    return ended[0]
 
 
 def _is_exact(out: Path, stream: HashtagStream) -> bool:
     found = pl.read_parquet(out / "graph.parquet").sort("output", "input")
     return found.equals(stream.dependencies().select(found.columns).sort("output", "input"))
-
-
-def _say(progress: str) -> None:
-    _tell(progress=progress)
-
-
-def _tell(**line: Any) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ folder written, or `{"error": …, "kind": …}`. With `--follow` it goes on unt
 """
 
 import argparse
-import json
 import re
 import signal
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from provenance_store.errors import HeadwaterError
 from provenance_store.services import jvm
+from provenance_store.services.application import tell, tell_progress
 from provenance_store.settings import LOOPBACK, load_settings
 from spark_apps.reducer.app import run, serve
 from spark_apps.reducer.local import warm_workers
@@ -37,18 +37,18 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         settings = load_settings()
-        _say("starting Spark")
+        tell_progress("starting Spark")
         # Spark takes longer to start than the kernels take to load, so the one hides the other.
         threading.Thread(target=_warm, daemon=True).start()
-        jars = sorted(jvm.fetch(settings, "spark", _say).glob("*.jar"))
+        jars = sorted(jvm.fetch(settings, "spark", tell_progress).glob("*.jar"))
         spark = open_session(settings, "headwater-reduce", jars, {_BATCH: str(_MESSAGES_A_BATCH)})
         try:
             metrics = Metrics()
             if settings.reducer.metrics_port is not None:
                 port = metrics.serve(settings.reducer.metrics_port)
-                _say(f"metrics on http://{LOOPBACK}:{port}/metrics")
+                tell_progress(f"metrics on http://{LOOPBACK}:{port}/metrics")
             warm_workers(spark)
-            _say(f"reading topic {chosen.topic}")
+            tell_progress(f"reading topic {chosen.topic}")
             if chosen.follow:
                 stop = _Stop()
                 serve(
@@ -58,9 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
                     out=chosen.out,
                     quiet=chosen.quiet,
                     stopped=stop,
-                    finished=lambda folder, _: _tell(finished=str(folder)),
+                    finished=lambda folder, _: tell(finished=str(folder)),
                     metrics=metrics,
-                    say=_say,
+                    say=tell_progress,
                 )
                 return 0
             folders = run(
@@ -71,15 +71,15 @@ def main(arguments: list[str] | None = None) -> int:
                 only=chosen.run,
                 wait=chosen.wait,
                 metrics=metrics,
-                say=_say,
+                say=tell_progress,
             )
         finally:
             spark.stop()
     except HeadwaterError as error:
-        _tell(error=str(error), kind=type(error).__name__)
+        tell(error=str(error), kind=type(error).__name__)
         return 1
     for folder in folders:
-        _tell(finished=str(folder))
+        tell(finished=str(folder))
     return 0
 
 
@@ -107,15 +107,6 @@ def _warm() -> None:
     from provenance_store.reduction.warm import warm_up  # noqa: PLC0415 - takes a second to import
 
     warm_up()
-
-
-def _say(progress: str) -> None:
-    _tell(progress=progress)
-
-
-def _tell(**line: str) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

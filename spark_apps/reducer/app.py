@@ -6,9 +6,12 @@ finishes a run that stays incomplete once it has been quiet for long, and again 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -17,7 +20,7 @@ from provenance_store.model.account import Account
 from provenance_store.reduction.completeness import Judgement
 from provenance_store.reduction.failpoints import reach
 from provenance_store.reduction.output import choose_runs, folder_of, prepare, prepare_folder
-from provenance_store.reduction.state import State
+from provenance_store.reduction.state import Part, State
 from provenance_store.reduction.tracking import RunKey, Tracker
 from provenance_store.services.locks import locked
 from provenance_store.services.service import Say
@@ -25,7 +28,6 @@ from provenance_store.settings import Settings
 from provenance_store.transport.kafka import KafkaTransport
 from spark_apps.reducer.finish import Finisher
 from spark_apps.reducer.metrics import Metrics
-from spark_apps.reducer.naming import read_names_again
 from spark_apps.reducer.stream import Stream
 
 _LOCK_SECONDS = 3600.0
@@ -46,26 +48,18 @@ def run(
     """Reduce a topic to folders in `out`; the folders with their accounts. Killed and started again, it goes on."""
     KafkaTransport(settings).source(topic).close()  # says plainly where there is no such topic
     state = _state(settings, topic, str(out.absolute()), only or "")
-    with locked(state.folder.with_suffix(".lock"), timeout_seconds=_LOCK_SECONDS, say=say):
-        tracker = Tracker(state)
-        for parts in state.open().values():
-            tracker.add(parts)
-        counted = metrics or Metrics()
-        stream = Stream(
-            spark, settings, state, ("subscribe", topic), only=only, heard=tracker.add, metrics=counted, say=say
-        )
-        _read(stream, tracker, only, time.monotonic() + wait, say)
+    with _reading(
+        spark, settings, state, ("subscribe", topic), only=only, metrics=metrics or Metrics(), say=say
+    ) as reading:
+        tracker, finisher = reading.tracker, reading.finisher
+        _read(reading.stream, tracker, only, time.monotonic() + wait, say)
         chosen = choose_runs(tracker.runs(), f"Topic {topic}", only)
         folders = prepare(out, [one.run for one in chosen])
-        finisher = Finisher(spark, state, settings.reducer.edges_here)
         accounts = {}
         for key in chosen:
             judgement, parts = tracker.judge(key), tracker.parts(key)
-            say(f"contracting run {judgement.run}: {sum(part.edges for part in parts):,} edges")
-            folder = folders[judgement.run]
-            more = read_names_again(spark, settings, state, topic, judgement.run) if judgement.lacks_names else []
-            accounts[folder] = finisher.finish(parts, judgement, folder, more)
-            counted.finished(accounts[folder])
+            say(f"contracting run {key.run}: {sum(part.edges for part in parts):,} edges")
+            accounts[folders[key.run]] = finisher.finish(key.topic, parts, judgement, folders[key.run])
             reach("run finished")
         state.remove()
     return accounts
@@ -85,18 +79,8 @@ def serve(
 ) -> None:
     """Follow topics until stopped, and finish every run that ends in them."""
     state = _state(settings, *subscription, str(out.absolute()))
-    with locked(state.folder.with_suffix(".lock"), timeout_seconds=_LOCK_SECONDS, say=say):
-        tracker = Tracker(state)
-        for parts in state.open().values():
-            tracker.add(parts)
-        counted = metrics or Metrics()
-        stream = Stream(spark, settings, state, subscription, heard=tracker.add, metrics=counted, say=say)
-
-        def written(folder: Path, account: Account) -> None:
-            counted.finished(account)
-            finished(folder, account)
-
-        watch = _Watch(spark, settings, state=state, tracker=tracker, out=out, quiet=quiet, finished=finished)
+    with _reading(spark, settings, state, subscription, metrics=metrics or Metrics(), say=say) as reading:
+        watch = _Watch(reading.tracker, reading.finisher, out, quiet, finished)
         looked = time.monotonic()
 
         def look() -> bool:
@@ -106,56 +90,72 @@ def serve(
                 looked = time.monotonic()
             return stopped()
 
-        stream.follow(look)
+        reading.stream.follow(look)
 
 
+class _Reading(NamedTuple):
+    """A state that is being read into: what it holds, what it is fed by, and what finishes its runs."""
+
+    tracker: Tracker
+    stream: Stream
+    finisher: Finisher
+
+
+@contextmanager
+def _reading(
+    spark: SparkSession,
+    settings: Settings,
+    state: State,
+    subscription: tuple[str, str],
+    *,
+    only: str | None = None,
+    metrics: Metrics,
+    say: Say,
+) -> Iterator[_Reading]:
+    """Hold the state, alone, and go on from what it holds."""
+    with locked(state.folder.with_suffix(".lock"), timeout_seconds=_LOCK_SECONDS, say=say):
+        tracker = Tracker(state)
+        recorded = state.open()
+        for parts in recorded.values():
+            tracker.add(parts)
+
+        def heard(parts: list[Part]) -> None:
+            tracker.add(parts)
+            metrics.read(parts)
+
+        stream = Stream(
+            spark, settings, state, subscription, done=recorded, only=only, heard=heard, lagging=metrics.lag, say=say
+        )
+        yield _Reading(tracker, stream, Finisher(spark, settings, state, metrics))
+
+
+@dataclass
 class _Watch:
     """Finishes runs as they become complete, or stay quiet."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        settings: Settings,
-        *,
-        state: State,
-        tracker: Tracker,
-        out: Path,
-        quiet: float,
-        finished: Callable[[Path, Account], None],
-    ) -> None:
-        self._spark = spark
-        self._settings = settings
-        self._state = state
-        self._tracker = tracker
-        self._out = out
-        self._quiet = quiet
-        self._finished = finished
-        self._parts_done: dict[RunKey, int] = {}
+    tracker: Tracker
+    finisher: Finisher
+    out: Path
+    quiet: float
+    finished: Callable[[Path, Account], None]
+    _parts_done: dict[RunKey, int] = field(default_factory=dict)
 
     def look(self) -> None:
         """Finish what can be finished and has not been."""
-        for key in self._tracker.runs():
-            parts = self._tracker.parts(key)
-            done = self._parts_done.get(key)
-            if done == len(parts):
+        for key in self.tracker.runs():
+            parts = self.tracker.parts(key)
+            if self._parts_done.get(key) == len(parts):
                 continue
-            if not self._tracker.is_complete(key) and self._tracker.quiet_for(key) < self._quiet:
-                continue
-            self._finish(key)
-            self._parts_done[key] = len(parts)
+            if self.tracker.is_complete(key) or self.tracker.quiet_for(key) >= self.quiet:
+                self._finish(key, parts)
+                self._parts_done[key] = len(parts)
 
-    def _finish(self, key: RunKey) -> None:
-        judgement = self._tracker.judge(key)
-        folder = folder_of(self._out, key.run, alone=False)
-        if _is_written(folder, judgement):
-            return
-        more = []
-        if judgement.lacks_names:
-            more = read_names_again(self._spark, self._settings, self._state, key.topic, key.run)
-        prepare_folder(folder)
-        finisher = Finisher(self._spark, self._state, self._settings.reducer.edges_here)
-        account = finisher.finish(self._tracker.parts(key), judgement, folder, more)
-        self._finished(folder, account)
+    def _finish(self, key: RunKey, parts: Sequence[Part]) -> None:
+        judgement = self.tracker.judge(key)
+        folder = folder_of(self.out, key.run, alone=False)
+        if not _is_written(folder, judgement):
+            prepare_folder(folder)
+            self.finished(folder, self.finisher.finish(key.topic, parts, judgement, folder))
 
 
 def _read(stream: Stream, tracker: Tracker, only: str | None, deadline: float, say: Say) -> None:

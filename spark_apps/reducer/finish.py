@@ -20,7 +20,10 @@ from provenance_store.reduction.failpoints import reach
 from provenance_store.reduction.output import GRAPH
 from provenance_store.reduction.schemas import HASHED_EDGE_SCHEMA, NAME_SCHEMA
 from provenance_store.reduction.state import EDGES, NAMES, Part, State
+from provenance_store.settings import Settings
 from spark_apps.reducer.contraction import Spool, contract, spell
+from spark_apps.reducer.metrics import Metrics
+from spark_apps.reducer.naming import read_names_again
 
 _EDGE_COLUMNS = (
     "message long, relation tinyint, dependent_hi long, dependent_lo long, dependency_hi long, dependency_lo long"
@@ -35,16 +38,17 @@ class Finisher:
     """Finishes runs of a state."""
 
     spark: SparkSession
+    settings: Settings
     state: State
-    # The most edges that are contracted in this process.
-    edges_here: int
+    metrics: Metrics
 
-    def finish(
-        self, parts: Sequence[Part], judgement: Judgement, folder: Path, more_names: Sequence[Part] = ()
-    ) -> Account:
+    def finish(self, topic: str, parts: Sequence[Part], judgement: Judgement, folder: Path) -> Account:
         """Write the run's graph and account into a folder that is prepared for them."""
-        names = self.state.tables([*parts, *more_names], NAMES)
-        if sum(part.edges for part in parts) <= self.edges_here:
+        named = list(parts)
+        if judgement.lacks_names:
+            named += read_names_again(self.spark, self.settings, self.state, topic, judgement.run)
+        names = self.state.tables(named, NAMES)
+        if sum(part.edges for part in parts) <= self.settings.reducer.edges_here:
             local, count = self._contract_here(parts, names, judgement, folder)
         else:
             local, count = self._contract_on_workers(parts, names, judgement, folder)
@@ -52,6 +56,7 @@ class Finisher:
         begun = min((part.read_at for part in parts), default=0) / 1000
         account = judgement.account(edges_local=local, edges_out=count, seconds=time.time() - begun)
         account.write(folder)
+        self.metrics.finished(account)
         return account
 
     def _contract_here(
@@ -105,8 +110,10 @@ def _spooling(folder: Path) -> Iterator[Spool]:
         frame.write.option("compression", "lz4").parquet(path)
         return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
-    yield spool
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield spool
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _all_count(judgement: Judgement) -> bool:

@@ -15,8 +15,6 @@ def read_names_again(spark: SparkSession, settings: Settings, state: State, topi
         spark.read.format("kafka")
         .options(**kafka_source_options(settings))
         .option("subscribe", topic)
-        .option("includeHeaders", "true")
-        .option("startingOffsets", "earliest")
         .option("endingOffsets", "latest")
         .load()
     )

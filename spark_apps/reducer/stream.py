@@ -6,7 +6,7 @@ the batch is in the state once.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
@@ -22,8 +22,7 @@ from provenance_store.services.service import Say
 from provenance_store.settings import Settings
 from spark_apps.reducer.deadletters import send_rejected
 from spark_apps.reducer.local import place, reduce_partitions
-from spark_apps.reducer.metrics import Metrics
-from spark_apps.reducer.progress import Lag
+from spark_apps.reducer.progress import Lag, Place
 from spark_apps.session import kafka_source_options
 
 _POLL_SECONDS = 0.2
@@ -41,9 +40,10 @@ class Stream:
         state: State,
         subscription: tuple[str, str],
         *,
+        done: Collection[int],
         only: str | None = None,
         heard: Callable[[list[Part]], None],
-        metrics: Metrics,
+        lagging: Callable[[Mapping[Place, int]], None],
         say: Say,
     ) -> None:
         self._spark = spark
@@ -52,9 +52,9 @@ class Stream:
         self._subscription = subscription
         self._only = only
         self._heard = heard
-        self._metrics = metrics
+        self._lagging = lagging
         self._say = say
-        self._done = set(state.open())
+        self._done = set(done)
 
     def catch_up(self) -> None:
         """Read what there is now."""
@@ -69,7 +69,7 @@ class Stream:
         try:
             while query.isActive and not until():
                 lag.update(query.lastProgress or {})
-                self._metrics.lag(lag.waiting)
+                self._lagging(lag.waiting)
                 for stalled in lag.stalled():
                     self._say(stalled)
                 time.sleep(_POLL_SECONDS)
@@ -83,8 +83,6 @@ class Stream:
             self._spark.readStream.format("kafka")
             .options(**kafka_source_options(self._settings))
             .option(*self._subscription)
-            .option("includeHeaders", "true")
-            .option("startingOffsets", "earliest")
             .option("maxOffsetsPerTrigger", self._settings.reducer.messages_per_batch)
             # What retention took away before it was read is missing from the manifest's count, and named there.
             .option("failOnDataLoss", "false")
@@ -107,7 +105,6 @@ class Stream:
         self._state.record(batch, parts)
         self._done.add(batch)
         self._heard(parts)
-        self._metrics.read(parts)
         reach("batch recorded")
         self._say(_describe(batch, parts))
 
