@@ -26,18 +26,27 @@ class Pairs(NamedTuple):
     input: Codes
 
 
-def contract(relation: Relations, dependent: Codes, dependency: Codes, lake: Flags, *, names_records: bool) -> Pairs:
+def contract(
+    relation: Relations,
+    dependent: Codes,
+    dependency: Codes,
+    lake: Flags,
+    *,
+    names_records: bool,
+    kept: Flags | None = None,
+) -> Pairs:
     """The reduced graph of one run's edges between numbered ids, in no order.
 
     `lake` tells which ids are in the lake's namespace; `names_records` whether any entity of the run was: local
-    contraction may have left none.
+    contraction may have left none. `kept` tells which ids are to be kept beside the records, whatever they are, by
+    whoever contracts a stream of which more is to come.
     """
     ids = len(lake)
     is_activity = np.zeros(ids, np.bool_)
     is_activity[dependent[relation == USED]] = True
     is_activity[dependency[relation == GENERATED]] = True
     if names_records:
-        outputs = inputs = lake & ~is_activity
+        outputs = inputs = lake & ~is_activity if kept is None else (lake & ~is_activity) | kept
     else:
         outputs, inputs = _sinks_and_sources(dependent, dependency, ~is_activity)
     spans = np.zeros(ids + 1, np.int64)
