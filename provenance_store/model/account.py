@@ -32,6 +32,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     generation: int = 0
     marks: list[str] = []
+    # Items that were used although nobody told what made them, in a run that names records: data that is missing.
+    unmade: int = 0
 
     def write(self, folder: Path) -> None:
         """Write `account.json`, last of all and in one step: a folder with an account is a finished reduction."""

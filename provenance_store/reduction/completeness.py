@@ -47,7 +47,7 @@ class Judgement(NamedTuple):
         """Whether the names of ids outside the lake are needed, and may have been left out as not needed."""
         return self.shows_records and not self.names_records
 
-    def account(self, *, edges_local: int, edges_out: int, seconds: float) -> Account:
+    def account(self, *, edges_local: int, edges_out: int, seconds: float, unmade: int = 0) -> Account:
         """The account of the graph that was reduced from the messages used."""
         return Account(
             run=self.run,
@@ -65,6 +65,7 @@ class Judgement(NamedTuple):
             seconds=round(seconds, 3),
             generation=self.generation,
             marks=self.marks,
+            unmade=unmade,
         )
 
 

@@ -54,6 +54,15 @@ def contract(
     return Pairs(*_reach(dependency[_group(dependent, spans)], spans, outputs, inputs))
 
 
+def count_unmade(relation: Relations, dependent: Codes, dependency: Codes, lake: Flags) -> int:
+    """How many entities outside the lake something depends on, although nothing tells where they come from."""
+    is_unmade = np.zeros(len(lake), np.bool_)
+    is_unmade[dependency[relation != GENERATED]] = True
+    is_unmade[dependency[relation == GENERATED]] = False
+    is_unmade[dependent] = False
+    return int((is_unmade & ~lake).sum())
+
+
 def _sinks_and_sources(dependent: Codes, dependency: Codes, is_entity: Flags) -> tuple[Flags, Flags]:
     depends, is_depended_on, is_made = (np.zeros(len(is_entity), np.bool_) for _ in range(3))
     depends[dependent] = True

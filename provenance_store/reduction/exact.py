@@ -58,7 +58,10 @@ def reduce_messages(received: Iterable[Received]) -> list[Reduced]:
     reduced = []
     for judgement, graph in zip(judgements, whole.contract(judgements), strict=True):
         account = judgement.account(
-            edges_local=graph.edges_local, edges_out=graph.table.height, seconds=time.monotonic() - started
+            edges_local=graph.edges_local,
+            edges_out=graph.table.height,
+            unmade=graph.unmade,
+            seconds=time.monotonic() - started,
         )
         reduced.append(Reduced(judgement.run, graph.table, account, list(_rejected(judgement, unread))))
     return reduced

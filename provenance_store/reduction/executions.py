@@ -18,8 +18,9 @@ def contract_locally(edges: Edges, lo: Numbers, whole: Flags) -> Edges:
 
     An activity of such a message can go as soon as it is read: each of its outputs is derived from each of its inputs.
     It stays where that would be more edges than it has, where its id also stands for an entity, and where it is in the
-    lake's namespace. An execution without inputs leaves nothing; one without outputs leaves only what it used of things
-    that are not in the lake, because being used is what tells them from sinks. Contracting afterwards gives the same as
+    lake's namespace. An execution without inputs leaves only that it made things that are not in the lake, because that
+    is what tells them from missing ones; one without outputs leaves only what it used of such things, because being
+    used is what tells them from sinks. Contracting afterwards gives the same as
     contracting at once. Edges are a set within their message.
     """
     most = len(edges.document)
@@ -63,7 +64,7 @@ def _contract(  # noqa: C901 - its parts would each take a dozen columns
         for edge in range(begin, end):
             above, below, relation = dependents[edge], dependencies[edge], relations[edge]
             next_made = 0
-            if relation == GENERATED and goes[below]:
+            if relation == GENERATED and goes[below] and (used[below] != 0 or lo[above] & 1):
                 continue
             if relation == USED and goes[above]:
                 next_made = last_made[above]

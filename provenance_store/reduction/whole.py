@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from provenance_store.reduction.completeness import Judgement
-from provenance_store.reduction.contract import Pairs, contract
+from provenance_store.reduction.contract import Pairs, contract, count_unmade
 from provenance_store.reduction.documents import Edges
 from provenance_store.reduction.intern import Ids, in_lake, number_hashes
 from provenance_store.reduction.local import LocalReduction, written_from
@@ -19,10 +19,12 @@ from provenance_store.reduction.texts import sort_texts, to_strings
 
 
 class Graph(NamedTuple):
-    """A run's reduced graph (columns output and input, compact ids, sorted), and how many local edges it came from."""
+    """A run's reduced graph (columns output and input, compact ids, sorted), how many local edges it came from, and how
+    many items that nobody made."""
 
     edges_local: int
     table: pl.DataFrame
+    unmade: int
 
 
 class Whole:
@@ -84,11 +86,13 @@ def _own(edges: Edges, ids: Ids) -> tuple[Edges, Ids]:
 def _contract_run(edges: Edges, ids: Ids, *, names_records: bool) -> Graph:
     codes, firsts = number_hashes(ids.hi, ids.lo)
     lake = in_lake(ids.lo[firsts])
-    pairs = contract(edges.relation, codes[edges.dependent], codes[edges.dependency], lake, names_records=names_records)
+    numbered = edges.relation, codes[edges.dependent], codes[edges.dependency], lake
+    pairs = contract(*numbered, names_records=names_records)
     starts, stops = np.zeros(len(firsts), np.int64), np.zeros(len(firsts), np.int64)
     named = np.flatnonzero(ids.stops)
     starts[codes[named]], stops[codes[named]] = written_from(ids)[named], ids.stops[named]
-    return Graph(len(edges.document), _spell(pairs, starts, stops))
+    unmade = count_unmade(*numbered) if names_records else 0
+    return Graph(len(edges.document), _spell(pairs, starts, stops), unmade)
 
 
 def _spell(pairs: Pairs, starts: Numbers, stops: Numbers) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 from pyspark.sql import DataFrame, SparkSession
@@ -21,13 +22,15 @@ from provenance_store.reduction.output import GRAPH
 from provenance_store.reduction.schemas import HASHED_EDGE_SCHEMA, NAME_SCHEMA
 from provenance_store.reduction.state import EDGES, NAMES, Part, State
 from provenance_store.settings import Settings
-from spark_apps.reducer.contraction import Spool, contract, spell
+from spark_apps.reducer.contraction import Spool, contract, contract_links, spell
+from spark_apps.reducer.groups import contract_groups
 from spark_apps.reducer.metrics import Metrics
 from spark_apps.reducer.naming import read_names_again
 
 _EDGE_COLUMNS = (
     "message long, relation tinyint, dependent_hi long, dependent_lo long, dependency_hi long, dependency_lo long"
 )
+_LINK_COLUMNS = "dependent_hi long, dependent_lo long, dependency_hi long, dependency_lo long"
 _NAME_COLUMNS = "hi long, lo long, id string, lake boolean"
 # So many edges a task: few enough for its memory, many enough to be worth a task.
 _EDGES_A_TASK = 1_500_000
@@ -48,53 +51,65 @@ class Finisher:
         if judgement.lacks_names:
             named += read_names_again(self.spark, self.settings, self.state, topic, judgement.run)
         names = self.state.tables(named, NAMES)
-        if sum(part.edges for part in parts) <= self.settings.reducer.edges_here:
-            local, count = self._contract_here(parts, names, judgement, folder)
-        else:
-            local, count = self._contract_on_workers(parts, names, judgement, folder)
+        small = sum(part.edges for part in parts) <= self.settings.reducer.edges_here
+        contract_parts = self._contract_here if small else self._contract_on_workers
+        counts = contract_parts(parts, names, judgement, folder)
         reach("graph written")
         begun = min((part.read_at for part in parts), default=0) / 1000
-        account = judgement.account(edges_local=local, edges_out=count, seconds=time.time() - begun)
+        account = judgement.account(**counts._asdict(), seconds=time.time() - begun)
         account.write(folder)
         self.metrics.finished(account)
         return account
 
     def _contract_here(
         self, parts: Sequence[Part], names: Sequence[Path], judgement: Judgement, folder: Path
-    ) -> tuple[int, int]:
+    ) -> "_Counts":
         from provenance_store.reduction.hashed import contract_hashed  # noqa: PLC0415 - takes a second to import
 
         edges = pl.concat(
             [pl.DataFrame(schema=HASHED_EDGE_SCHEMA), *map(pl.read_parquet, self.state.tables(parts, EDGES))]
         )
-        if not _all_count(judgement):
-            edges = edges.join(judgement.used.select("message"), on="message", how="semi")
+        if (counted := _counted(judgement)) is not None:
+            edges = edges.join(counted.to_frame(), on="message", how="semi")
         known = pl.concat([pl.DataFrame(schema=NAME_SCHEMA), *map(pl.read_parquet, names)])
-        graph = contract_hashed(edges, known, names_records=judgement.names_records)
+        graph, unmade = contract_hashed(edges, known, names_records=judgement.names_records)
         graph.write_parquet(folder / GRAPH)
-        return edges.height, graph.height
+        return _Counts(edges.height, graph.height, unmade)
 
     def _contract_on_workers(
         self, parts: Sequence[Part], names: Sequence[Path], judgement: Judgement, folder: Path
-    ) -> tuple[int, int]:
-        local = sum(part.edges for part in parts)
-        tasks = max(self.spark.sparkContext.defaultParallelism, -(-local // _EDGES_A_TASK))
-        self.spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
-        edges = self._read(self.state.tables(parts, EDGES), _EDGE_COLUMNS)
-        if not _all_count(judgement):
-            used = judgement.used.select("message").to_arrow(compat_level=pl.CompatLevel.oldest())
-            edges = edges.join(self.spark.createDataFrame(used, "message long"), "message")  # type: ignore[arg-type, unused-ignore]
-            local = edges.count()
+    ) -> "_Counts":
+        counted = _counted(judgement)
         with _spooling(self.state.scratch) as spool:
-            pairs = contract(
-                edges, spool, names_records=judgement.names_records, misnamed=any(part.misnamed for part in parts)
-            )
-            return local, _write_graph(spell(pairs, self._read(names, _NAME_COLUMNS)), folder)
+            groups = contract_groups(self.spark.sparkContext, self.state, parts, counted, self.state.scratch / "groups")
+            self._expect(groups.edges)
+            if judgement.names_records and not any(part.misnamed for part in parts):
+                pairs = contract_links(self._read(groups.links, _LINK_COLUMNS), spool)
+                outputs: Sequence[Path] = groups.outputs
+            else:
+                edges = self._read(self.state.tables(parts, EDGES), _EDGE_COLUMNS)
+                if counted is not None:
+                    used = counted.to_frame().to_arrow(compat_level=pl.CompatLevel.oldest())
+                    edges = edges.join(self.spark.createDataFrame(used, "message long"), "message")  # type: ignore[arg-type, unused-ignore]
+                pairs = contract(edges, spool, names_records=judgement.names_records)
+                outputs = names
+            graph = spell(pairs, self._read(outputs, _NAME_COLUMNS), self._read(names, _NAME_COLUMNS))
+            return _Counts(groups.edges, _write_graph(graph, folder), groups.unmade if judgement.names_records else 0)
+
+    def _expect(self, edges: int) -> None:
+        tasks = max(self.spark.sparkContext.defaultParallelism, -(-edges // _EDGES_A_TASK))
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
 
     def _read(self, paths: Sequence[Path], columns: str) -> DataFrame:
         if not paths:
             return self.spark.createDataFrame([], columns)
         return self.spark.read.schema(columns).parquet(*map(str, paths))
+
+
+class _Counts(NamedTuple):
+    edges_local: int
+    edges_out: int
+    unmade: int
 
 
 @contextmanager
@@ -116,8 +131,9 @@ def _spooling(folder: Path) -> Iterator[Spool]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _all_count(judgement: Judgement) -> bool:
-    return not judgement.discarded and not judgement.duplicates
+def _counted(judgement: Judgement) -> pl.Series | None:
+    """The messages that count; None where all of them do."""
+    return judgement.used["message"] if judgement.discarded or judgement.duplicates else None
 
 
 def _write_graph(graph: DataFrame, folder: Path) -> int:
