@@ -105,26 +105,30 @@ class HashtagStream:
 
     def dependencies(self) -> pl.DataFrame:
         """What the stream's reduction must give: columns output and input, compact ids, sorted."""
+        return pl.concat(self.dependencies_by_task()).sort("output", "input")
+
+    def dependencies_by_task(self) -> Iterator[pl.DataFrame]:
+        """The same, in parts that have nothing in common and are not sorted."""
         positions = self._positions(self._occurrences())
-        parts = []
+        number = pl.col("reducer", "task").cast(pl.String).str.zfill(5)
         for task in range(self._tasks):
             offsets, hashtags, tweets, _ = self._draw(task)
-            parts.append(
-                pl.DataFrame(
-                    {
-                        "reducer": hashtags % REDUCERS,
-                        "position": positions[hashtags],
-                        "task": np.full(len(hashtags), task),
-                        "offset": offsets[tweets],
-                    }
-                ).unique()
+            pairs = pl.DataFrame(
+                {
+                    "reducer": hashtags % REDUCERS,
+                    "position": positions[hashtags],
+                    "task": np.full(len(hashtags), task),
+                    "offset": offsets[tweets],
+                }
             )
-        number = pl.col("reducer", "task").cast(pl.String).str.zfill(5)
-        pairs = pl.concat(parts).with_columns(number)
-        return pairs.select(
-            output=pl.format(self._output + "/part-{}#{}", "reducer", "position"),
-            input=pl.format(_TWEETS + "/part-{}.jsonl#{}", "task", "offset"),
-        ).sort("output", "input")
+            yield (
+                pairs.unique()
+                .with_columns(number)
+                .select(
+                    output=pl.format(self._output + "/part-{}#{}", "reducer", "position"),
+                    input=pl.format(_TWEETS + "/part-{}.jsonl#{}", "task", "offset"),
+                )
+            )
 
     def _draw(self, task: int) -> _Drawn:
         random = np.random.default_rng([self._seed, task])

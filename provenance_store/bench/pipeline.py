@@ -11,7 +11,7 @@ from provenance_store.services.service import Say
 
 COLUMNS = (
     "turn", "tweets", "cores", "edges in", "after local", "after global", "seconds", "edges/s", "MB/s",
-    "s after the end", "peak MiB", "exact", "load",
+    "s after the end", "peak MiB", "disk MiB", "exact", "load",
 )  # fmt: skip
 
 
@@ -33,6 +33,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     seconds_after_end: float
     send_seconds: float
     peak: int
+    disk: int
     load: float
 
     def cells(self) -> list[str]:
@@ -49,6 +50,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             f"{self.bytes / 1e6 / self.seconds:,.0f}",
             f"{self.seconds_after_end:.1f}" if self.beside else "",
             f"{self.peak / 2**20:,.0f}",
+            f"{self.disk / 2**20:,.0f}",
             "yes" if self.exact else "[red]no[/]",
             f"{self.load:.1f}",
         ]
@@ -58,10 +60,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return {**msgspec.to_builtins(self), "edges_per_second": self.edges_in / self.seconds}
 
 
-def measure_pipeline(*, sizes: Sequence[int], repeat: int, say: Say) -> Iterator[Row]:
-    """A row for each reduction as it ends."""
+def measure_pipeline(*, sizes: Sequence[int], repeat: int, once: bool, say: Say) -> Iterator[Row]:
+    """A row for each reduction as it ends; `once` leaves out one core, and beside the job."""
     command = [sys.executable, "-m", "spark_apps.bench.pipeline", f"--repeat={repeat}"]
     command += [f"--tweets={size}" for size in sizes]
+    command += ["--once"] * once
     for told in listen(command, "The benchmark", say):
         if "row" in told:
             yield msgspec.convert(told["row"], Row)

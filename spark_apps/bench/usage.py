@@ -1,16 +1,17 @@
-"""Memory and processor time of all processes that this one has started, read from `/proc`."""
+"""Memory and processor time of all processes that this one has started, read from `/proc`; and space on disk."""
 
 import os
 import resource
+import shutil
 import threading
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_SECONDS_BETWEEN = 0.1
 # Fields of /proc/PID/stat after the name, counted from the state: parent; user and system time, own and of children.
 _PARENT, _TIMES = 1, slice(11, 15)
 
@@ -22,11 +23,13 @@ def processor_seconds() -> float:
     return ended.ru_utime + ended.ru_stime + alive
 
 
-class PeakMemory:
-    """Watches, in a `with` block, how much memory all children hold together; `peak` is the most seen, in bytes."""
+class _Peak:
+    """Watches a measure in a `with` block; `peak` is the most seen, in bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, measure: Callable[[], int], seconds_between: float) -> None:
         self.peak = 0
+        self._measure = measure
+        self._seconds_between = seconds_between
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -41,8 +44,24 @@ class PeakMemory:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(_SECONDS_BETWEEN):
-            self.peak = max(self.peak, sum(map(_resident, _descendants())))
+        while not self._ended.wait(self._seconds_between):
+            self.peak = max(self.peak, self._measure())
+
+
+class PeakMemory(_Peak):
+    """How much memory all children hold together."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: sum(map(_resident, _descendants())), 0.1)
+
+
+class PeakDisk(_Peak):
+    """How much fuller the disk of a folder gets."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        before = shutil.disk_usage(folder).used
+        super().__init__(lambda: shutil.disk_usage(folder).used - before, 1.0)
 
 
 def _descendants() -> dict[int, list[str]]:
