@@ -15,18 +15,28 @@ counted when it is closed: it is *unmade*, which is what such a stream shows of 
 """
 
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import polars as pl
 
-from provenance_store.reduction.contract import contract
+from provenance_store.model.account import Account
+from provenance_store.reduction.contract import Pairs, contract
 from provenance_store.reduction.intern import in_lake, number_hashes
 from provenance_store.reduction.native import Codes, Flags, Numbers
 from provenance_store.reduction.schemas import DERIVED, GENERATED, GRAPH_SCHEMA, NAME_SCHEMA, USED
 
-# What is known of an open item: when it was last told of, in milliseconds, and in which places it stood.
-ITEM_SCHEMA = pl.Schema(
+# The watermark while no time is known.
+BEFORE_ALL = -(1 << 62)
+_REFUSAL = (
+    "It names no record of the lake so far. What its sources and sinks are is not known before it ends: "
+    "let its driver send a manifest, and reduce it without --watermark."
+)
+
+# What is known of an id: when it was last told of, in milliseconds, and in which places it stood.
+RECENT_SCHEMA = pl.Schema(
     {
         "hi": pl.Int64,
         "lo": pl.Int64,
@@ -36,6 +46,9 @@ ITEM_SCHEMA = pl.Schema(
         "is_activity": pl.Boolean,
     }
 )
+
+# Dependencies between hashes of records.
+PAIR_SCHEMA = pl.Schema({"output_hi": pl.Int64, "output_lo": pl.Int64, "input_hi": pl.Int64, "input_lo": pl.Int64})
 
 # Edges between hashes of ids, as HASHED_EDGE_SCHEMA has them, with the time when each was told.
 TOLD_EDGE_SCHEMA = pl.Schema(
@@ -51,16 +64,27 @@ TOLD_EDGE_SCHEMA = pl.Schema(
 
 
 class Carried(NamedTuple):
-    """What one step leaves to the next: open items, edges that end in one, and names of the records at such edges."""
+    """What one step leaves to the next.
 
-    items: pl.DataFrame
+    All ids that were told of since the watermark; edges that end in an open item, and names of the records at such
+    edges; and dependencies given out already that may be found a second time, by another way.
+    """
+
+    recent: pl.DataFrame
     edges: pl.DataFrame
     names: pl.DataFrame
+    given: pl.DataFrame
 
     @classmethod
     def nothing(cls) -> "Carried":
         """Before the first step."""
-        return cls(*(pl.DataFrame(schema=schema) for schema in (ITEM_SCHEMA, TOLD_EDGE_SCHEMA, NAME_SCHEMA)))
+        schemas = (RECENT_SCHEMA, TOLD_EDGE_SCHEMA, NAME_SCHEMA, PAIR_SCHEMA)
+        return cls(*(pl.DataFrame(schema=schema) for schema in schemas))
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no step needs it."""
+        return not any(table.height for table in self)
 
 
 class Step(NamedTuple):
@@ -75,34 +99,105 @@ def advance(carried: Carried, edges: pl.DataFrame, names: pl.DataFrame, watermar
     """Take in the edges of one run after TOLD_EDGE_SCHEMA with names after NAME_SCHEMA, up to a watermark."""
     told = pl.concat([carried.edges, edges])
     known = pl.concat([carried.names, names.filter("lake")])
-    hi, lo = (
-        np.concatenate([told[f"dependent_{half}"], told[f"dependency_{half}"], carried.items[half], known[half]])
-        for half in ("hi", "lo")
+    columns = (
+        (told, "dependent_"),
+        (told, "dependency_"),
+        (carried.recent, ""),
+        (known, ""),
+        (carried.given, "output_"),
+        (carried.given, "input_"),
     )
+    hi, lo = (np.concatenate([table[end + half] for table, end in columns]) for half in ("hi", "lo"))
     codes, firsts = number_hashes(hi, lo)
     hi, lo = hi[firsts], lo[firsts]
-    dependent, dependency, own, named = np.split(codes, np.cumsum([told.height, told.height, carried.items.height]))
-    items = _Items.of(told, dependent, dependency, carried.items, own, len(firsts))
-    is_record = in_lake(lo) & ~items.is_activity
-    is_open = ~is_record & (items.told_at >= watermark)
+    bounds = np.cumsum([table.height for table, _ in columns])[:-1]
+    dependent, dependency, own, named, *given = np.split(codes, bounds)
+    ids = _Ids.of(told, dependent, dependency, carried.recent, own, len(firsts))
+    is_record = in_lake(lo) & ~ids.is_activity
+    is_recent = ids.told_at >= watermark
+    is_open = ~is_record & is_recent
     pairs = contract(told["relation"].to_numpy(), dependent, dependency, is_record, names_records=True, kept=is_open)
     is_final = is_record[pairs.output] & is_record[pairs.input]
+    waiting = Pairs(pairs.output[~is_final], pairs.input[~is_final])
+    final = _leave_out(Pairs(pairs.output[is_final], pairs.input[is_final]), Pairs(*given))
+    is_live = is_record & is_recent
+    is_live[waiting.output] = True
+    remembered = _choose(Pairs(*map(np.concatenate, zip(given, final, strict=True))), is_live)
     name_of = np.full(len(firsts), -1, np.int64)
     name_of[named] = np.arange(known.height)
-    left, right = pairs.output[~is_final], pairs.input[~is_final]
-    ends = np.unique(np.concatenate([left, right]))
+    ends = np.unique(np.concatenate(waiting))
     rest = Carried(
-        items.tabulate(hi, lo, np.flatnonzero(is_open)),
-        _link(hi, lo, left, right),
+        ids.tabulate(hi, lo, np.flatnonzero(is_recent)),
+        _link(hi, lo, waiting),
         known[_places(name_of, ends[is_record[ends]])],
+        _pair(hi, lo, remembered),
     )
     spelled = {
-        "output": known["id"].gather(_places(name_of, pairs.output[is_final])),
-        "input": known["id"].gather(_places(name_of, pairs.input[is_final])),
+        "output": known["id"].gather(_places(name_of, final.output)),
+        "input": known["id"].gather(_places(name_of, final.input)),
     }
-    is_unmade = items.is_used & ~items.is_made & ~items.is_activity & ~is_record & ~is_open
+    is_unmade = ids.is_used & ~ids.is_made & ~ids.is_activity & ~is_record & ~is_open
     graph = pl.DataFrame(spelled, schema=GRAPH_SCHEMA).sort("output", "input")
     return Step(graph, rest, int(is_unmade.sum()))
+
+
+class UnendingAccount(Account, frozen=True, kw_only=True):
+    """The account of a run that has not ended, as of a step.
+
+    Its verdict is `unknown`, nothing is known to be missing, and copies of a message are not told apart.
+    """
+
+    watermark: str  # up to when all dependencies are final; empty before that is known
+    carried: int  # edges that end in an open item
+    late: int  # messages that were older than the watermark when they came
+    refused: str  # why the run cannot be reduced before it ends
+
+    @classmethod
+    def begin(cls, run: str) -> "UnendingAccount":
+        """Before the first step."""
+        return cls(
+            run=run,
+            dic="",
+            verdict="unknown",
+            messages=0,
+            bytes=0,
+            edges_in=0,
+            edges_local=0,
+            edges_out=0,
+            duplicates=0,
+            discarded=0,
+            rejected=0,
+            missing={},
+            seconds=0.0,
+            watermark="",
+            carried=0,
+            late=0,
+            unmade=0,
+            refused=_REFUSAL,
+        )
+
+    def add(
+        self, messages: pl.DataFrame, step: Step, *, edges_local: int, late: int, watermark: int, seconds: float
+    ) -> "UnendingAccount":
+        """The account after a step that took in these messages, after MESSAGE_SCHEMA."""
+        told = messages.filter(pl.col("manifest").is_null())
+        dics = messages["dic"].filter(messages["dic"] != "")
+        return msgspec.structs.replace(
+            self,
+            dic=self.dic or (str(dics.min()) if len(dics) else ""),
+            messages=self.messages + told.height,
+            bytes=self.bytes + int(told["bytes"].sum()),
+            edges_in=self.edges_in + int(told["edges"].sum()),
+            edges_local=self.edges_local + edges_local,
+            edges_out=self.edges_out + step.graph.height,
+            rejected=self.rejected + int(told["reason"].is_not_null().sum()),
+            seconds=round(seconds, 3),
+            watermark=spell_time(watermark),
+            carried=step.carried.edges.height,
+            late=self.late + late,
+            unmade=self.unmade + step.unmade,
+            refused="" if told["lake"].any() else self.refused,
+        )
 
 
 def move_watermark(watermark: int, times: Mapping[int, int], holding: Collection[int], *, period: int) -> int:
@@ -118,7 +213,14 @@ def move_watermark(watermark: int, times: Mapping[int, int], holding: Collection
     return max(watermark, min(held) - period)
 
 
-class _Items(NamedTuple):
+def spell_time(milliseconds: int) -> str:
+    """A time as ISO 8601 has it; nothing for one before all."""
+    if milliseconds <= BEFORE_ALL:
+        return ""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+class _Ids(NamedTuple):
     """What is known of each numbered id."""
 
     told_at: Numbers
@@ -128,39 +230,61 @@ class _Items(NamedTuple):
 
     @classmethod
     def of(
-        cls, told: pl.DataFrame, dependent: Codes, dependency: Codes, known: pl.DataFrame, own: Codes, ids: int
-    ) -> "_Items":
+        cls, told: pl.DataFrame, dependent: Codes, dependency: Codes, recent: pl.DataFrame, own: Codes, count: int
+    ) -> "_Ids":
         """Gathered from the edges, and from what was known before of some."""
-        told_at = np.full(ids, np.iinfo(np.int64).min)
-        is_used, is_made, is_activity = (np.zeros(ids, np.bool_) for _ in range(3))
+        told_at = np.full(count, BEFORE_ALL)
+        is_used, is_made, is_activity = (np.zeros(count, np.bool_) for _ in range(3))
         for ends in (dependent, dependency):
             np.maximum.at(told_at, ends, told["told_at"].to_numpy())
-        told_at[own] = np.maximum(told_at[own], known["told_at"].to_numpy())
+        told_at[own] = np.maximum(told_at[own], recent["told_at"].to_numpy())
         relation = told["relation"].to_numpy()
         is_used[dependency], is_made[dependent] = True, True
         is_activity[dependent[relation == USED]] = True
         is_activity[dependency[relation == GENERATED]] = True
         for flags, name in ((is_used, "is_used"), (is_made, "is_made"), (is_activity, "is_activity")):
-            flags[own] |= known[name].to_numpy()
+            flags[own] |= recent[name].to_numpy()
         return cls(told_at, is_used, is_made, is_activity)
 
     def tabulate(self, hi: Numbers, lo: Numbers, chosen: Numbers) -> pl.DataFrame:
-        """The chosen ones after ITEM_SCHEMA."""
+        """The chosen ones after RECENT_SCHEMA."""
         columns = {"hi": hi, "lo": lo, **self._asdict()}
-        return pl.DataFrame({name: values[chosen] for name, values in columns.items()}, schema=ITEM_SCHEMA)
+        return pl.DataFrame({name: values[chosen] for name, values in columns.items()}, schema=RECENT_SCHEMA)
 
 
-def _link(hi: Numbers, lo: Numbers, dependent: Codes, dependency: Codes) -> pl.DataFrame:
+def _leave_out(pairs: Pairs, others: Pairs) -> Pairs:
+    def keys(of: Pairs) -> Numbers:
+        return (of.output.astype(np.int64) << 32) | of.input
+
+    is_new = ~np.isin(keys(pairs), keys(others))
+    return Pairs(pairs.output[is_new], pairs.input[is_new])
+
+
+def _choose(pairs: Pairs, is_live: Flags) -> Pairs:
+    return Pairs(pairs.output[is_live[pairs.output]], pairs.input[is_live[pairs.output]])
+
+
+def _link(hi: Numbers, lo: Numbers, pairs: Pairs) -> pl.DataFrame:
     """Edges to carry. They tell no time: what is known of the items at their ends is carried beside them."""
     columns = {
-        "relation": np.full(len(dependent), DERIVED, np.int8),
-        "dependent_hi": hi[dependent],
-        "dependent_lo": lo[dependent],
-        "dependency_hi": hi[dependency],
-        "dependency_lo": lo[dependency],
-        "told_at": np.full(len(dependent), np.iinfo(np.int64).min),
+        "relation": np.full(len(pairs.output), DERIVED, np.int8),
+        "dependent_hi": hi[pairs.output],
+        "dependent_lo": lo[pairs.output],
+        "dependency_hi": hi[pairs.input],
+        "dependency_lo": lo[pairs.input],
+        "told_at": np.full(len(pairs.output), BEFORE_ALL),
     }
     return pl.DataFrame(columns, schema=TOLD_EDGE_SCHEMA)
+
+
+def _pair(hi: Numbers, lo: Numbers, pairs: Pairs) -> pl.DataFrame:
+    columns = {
+        "output_hi": hi[pairs.output],
+        "output_lo": lo[pairs.output],
+        "input_hi": hi[pairs.input],
+        "input_lo": lo[pairs.input],
+    }
+    return pl.DataFrame(columns, schema=PAIR_SCHEMA)
 
 
 def _places(name_of: Numbers, ids: Codes) -> Numbers:
