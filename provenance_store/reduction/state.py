@@ -2,14 +2,18 @@
 
     batches/<number>.json    a record: the parts of one batch of the stream, written when all of them are
     parts/<name>/            a part: `messages`, `edges`, `names` and `rejected`, each a Parquet file where there is any
+    forgotten.jsonl          the runs of which parts were taken away, and when
+    steps/<number>/          of a stream that never ends: what the newest batch left to be carried on, and no parts
     scratch/                 what whoever contracts a run makes on the way
 
-Whoever dies leaves parts that no record names; they never count, and are swept away at the next start. A batch that has
-a record is done, however often the stream hands it over again. So nothing is lost and nothing counts twice.
+Whoever dies leaves parts that no record names; they never count, and are swept away at the next start. A batch is done
+when it, or a later one, has a record, however often the stream hands it over again. So nothing is lost and nothing
+counts twice.
 """
 
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -40,8 +44,19 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     read_at: int
 
 
+class Forgotten(msgspec.Struct, frozen=True):
+    """Of a run, as its parts name it, nothing is kept that was read up to a time, in milliseconds of the clock."""
+
+    topic: str
+    run: str | None
+    at: int
+
+
 class _Record(msgspec.Struct, frozen=True):
     parts: list[Part]
+
+
+_FORGOTTEN = msgspec.json.Decoder(Forgotten)
 
 
 class State:
@@ -51,6 +66,7 @@ class State:
         self.folder = folder
         self._batches = folder / "batches"
         self._parts = folder / "parts"
+        self._forgotten = folder / "forgotten.jsonl"
 
     @property
     def checkpoint(self) -> Path:
@@ -66,10 +82,9 @@ class State:
         """The parts that count, by their batches; all others are swept away."""
         for folder in (self._batches, self._parts):
             folder.mkdir(parents=True, exist_ok=True)
-        records = {
-            int(path.stem): msgspec.json.decode(path.read_bytes(), type=_Record).parts
-            for path in sorted(self._batches.glob("*.json"))
-        }
+        forgotten = self.forgotten()
+        self._rewrite(lambda part: part.read_at > forgotten.get((part.topic, part.run), -1))
+        records = self._records()
         known = {part.name for parts in records.values() for part in parts}
         for path in self._parts.iterdir():
             if path.name not in known:
@@ -78,9 +93,7 @@ class State:
 
     def record(self, batch: int, parts: Collection[Part]) -> None:
         """From here on the batch is done, with these parts and no others."""
-        unfinished = self._batches / f"{batch}.unfinished"
-        unfinished.write_bytes(msgspec.json.encode(_Record(list(parts))))
-        unfinished.replace(self._batches / f"{batch}.json")
+        self._replace(self._batches / f"{batch}.json", msgspec.json.encode(_Record(list(parts))))
 
     def table(self, part: str, table: str) -> Path:
         """Where a table of a part is."""
@@ -100,14 +113,51 @@ class State:
         for path in self.tables(parts, REJECTED):
             yield from pl.read_parquet(path).iter_rows(named=True)
 
-    def forget(self, batches: Collection[int]) -> None:
-        """Free the space of batches of which nothing is needed any more; their records stay, without parts."""
-        for batch in batches:
-            path = self._batches / f"{batch}.json"
-            names = [part.name for part in msgspec.json.decode(path.read_bytes(), type=_Record).parts]
-            self.record(batch, [])
-            for name in names:
-                shutil.rmtree(self._parts / name, ignore_errors=True)
+    def forget(self, parts: Collection[Part]) -> None:
+        """Free the space of all parts of some runs, for ever. It is known afterwards that there were such runs."""
+        known = self.forgotten()
+        for part in parts:
+            run = (part.topic, part.run)
+            known[run] = max(known.get(run, part.read_at), part.read_at)
+        lines = [msgspec.json.encode(Forgotten(*run, at)) for run, at in known.items()]
+        self._replace(self._forgotten, b"\n".join(lines))
+        names = {part.name for part in parts}
+        self._rewrite(lambda part: part.name not in names)
+        self.discard(parts)
+
+    def forgotten(self) -> dict[tuple[str, str | None], int]:
+        """The runs that parts were forgotten of, as parts name them, and up to when."""
+        if not self._forgotten.exists():
+            return {}
+        lines = map(_FORGOTTEN.decode, self._forgotten.read_bytes().splitlines())
+        return {(one.topic, one.run): one.at for one in lines}
+
+    @staticmethod
+    def _replace(path: Path, content: bytes) -> None:
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+
+    def _rewrite(self, keeps: Callable[[Part], bool]) -> None:
+        """Leave parts out of the records. The newest record stays in any case: it tells how far the stream was read."""
+        records = self._records()
+        for batch, parts in records.items():
+            kept = [part for part in parts if keeps(part)]
+            if not kept and batch != max(records):
+                (self._batches / f"{batch}.json").unlink()
+            elif len(kept) < len(parts):
+                self.record(batch, kept)
+
+    def _records(self) -> dict[int, list[Part]]:
+        return {
+            int(path.stem): msgspec.json.decode(path.read_bytes(), type=_Record).parts
+            for path in sorted(self._batches.glob("*.json"))
+        }
+
+    def discard(self, parts: Collection[Part]) -> None:
+        """Take away parts that no record names."""
+        for part in parts:
+            shutil.rmtree(self._parts / part.name, ignore_errors=True)
 
     def remove(self) -> None:
         """Take all of it away, in one step: a state without its checkpoint would take new batches for done ones."""
@@ -115,3 +165,27 @@ class State:
         shutil.rmtree(removed, ignore_errors=True)
         self.folder.rename(removed)
         shutil.rmtree(removed, ignore_errors=True)
+
+
+class Steps:
+    """The steps of a stream that never ends. Of each batch's folder only the newest is kept: it holds all there is."""
+
+    def __init__(self, state: State) -> None:
+        self._folder = state.folder / "steps"
+
+    def newest(self) -> tuple[int, Path] | None:
+        """The last batch that is done, and its folder."""
+        numbers = [int(path.name) for path in self._folder.glob("[0-9]*")]
+        return (max(numbers), self._folder / str(max(numbers))) if numbers else None
+
+    @contextmanager
+    def write(self, batch: int) -> Iterator[Path]:
+        """A folder to fill. When the block ends the batch is done, with what is in it; the one before goes."""
+        unfinished = self._folder / ".unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        unfinished.rename(self._folder / str(batch))
+        for path in self._folder.iterdir():
+            if path.name != str(batch):
+                shutil.rmtree(path)

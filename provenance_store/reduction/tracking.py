@@ -4,8 +4,9 @@ A run's messages are judged only when there can be enough of them, so that follo
 up what its parts tell.
 """
 
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 import polars as pl
@@ -38,36 +39,60 @@ class Tracker:
     def __init__(self, state: State, clock: Callable[[], float] = time.monotonic) -> None:
         self._state = state
         self._clock = clock
+        # The stream adds from a thread of its own.
+        self._lock = threading.RLock()
         self._parts: dict[str, dict[str | None, list[Part]]] = {}
+        # All runs that ever showed, so that it stays the same whose a message without a run is.
+        self._named: dict[str, set[str]] = {}
+        self._forgotten: set[RunKey] = set()
         self._manifests: dict[RunKey, Manifest] = {}
         self._heard: dict[RunKey, float] = {}
         self._judged: dict[RunKey, tuple[int, Judgement]] = {}
+        for topic, run in state.forgotten():
+            self._note_forgotten(topic, run)
 
     def add(self, parts: Iterable[Part]) -> None:
         """Take in what a batch brought."""
-        for part in parts:
-            self._parts.setdefault(part.topic, {}).setdefault(part.run, []).append(part)
-            self._heard[RunKey(part.topic, part.run or UNKNOWN_RUN)] = self._clock()
-            if part.manifests and part.run is not None:
-                self._read_manifests(RunKey(part.topic, part.run), part)
+        with self._lock:
+            for part in parts:
+                self._parts.setdefault(part.topic, {}).setdefault(part.run, []).append(part)
+                if part.run is not None:
+                    self._named.setdefault(part.topic, set()).add(part.run)
+                self._heard[RunKey(part.topic, part.run or UNKNOWN_RUN)] = self._clock()
+                if part.manifests and part.run is not None:
+                    self._read_manifests(RunKey(part.topic, part.run), part)
 
     def runs(self) -> list[RunKey]:
         """All runs that showed, in order; messages without a run are of the only one, or one by themselves."""
-        found = []
-        for topic, by_run in self._parts.items():
-            named = [run for run in by_run if run is not None]
-            strays = {UNKNOWN_RUN} if None in by_run and len(named) != 1 else set()
-            found += [RunKey(topic, run) for run in strays.union(named)]
-        return sorted(found)
+        with self._lock:
+            return sorted(
+                {RunKey(topic, self._owner(topic, run)) for topic, by_run in self._parts.items() for run in by_run}
+            )
 
     def parts(self, key: RunKey) -> list[Part]:
         """The parts of a run."""
-        by_run = self._parts.get(key.topic, {})
-        named = [run for run in by_run if run is not None]
-        own = list(by_run.get(key.run, ()))
-        if named == [key.run] or (key.run == UNKNOWN_RUN and len(named) != 1):
-            own += by_run.get(None, ())
-        return own
+        with self._lock:
+            by_run = self._parts.get(key.topic, {})
+            own = list(by_run.get(key.run, ()))
+            if self._owner(key.topic, None) == key.run:
+                own += by_run.get(None, ())
+            return own
+
+    def forget(self, keys: Collection[RunKey]) -> None:
+        """Free all that is kept of runs; what comes of them from here on stands alone."""
+        with self._lock:
+            parts = [part for key in keys for part in self.parts(key)]
+            self._state.forget(parts)
+            for key in keys:
+                self._judged.pop(key, None)
+                self._manifests.pop(key, None)
+            for part in parts:
+                self._parts[part.topic].pop(part.run, None)
+                self._note_forgotten(part.topic, part.run)
+
+    def is_forgotten(self, key: RunKey) -> bool:
+        """Whether some of the run's messages are not kept any more."""
+        return key in self._forgotten
 
     def progress(self, key: RunKey) -> Progress:
         """How far a run has come."""
@@ -101,6 +126,20 @@ class Tracker:
             (judgement,) = judge(messages)
             known = self._judged[key] = len(parts), judgement
         return known[1]
+
+    def read_at(self, key: RunKey) -> int:
+        """When the last of the run was read, in milliseconds of the clock."""
+        return max((part.read_at for part in self.parts(key)), default=0)
+
+    def _owner(self, topic: str, run: str | None) -> str:
+        """The run that a part belongs to, by the run that it names."""
+        named = self._named.get(topic, set())
+        return run or (next(iter(named)) if len(named) == 1 else UNKNOWN_RUN)
+
+    def _note_forgotten(self, topic: str, run: str | None) -> None:
+        self._forgotten.add(RunKey(topic, run or UNKNOWN_RUN))
+        if run is not None:
+            self._named.setdefault(topic, set()).add(run)
 
     def _read_manifests(self, key: RunKey, part: Part) -> None:
         table = self._state.read_messages([part]).filter(pl.col("manifest").is_not_null(), pl.col("reason").is_null())

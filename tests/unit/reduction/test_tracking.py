@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -68,12 +69,49 @@ def test_only_recorded_parts_count_and_the_others_are_swept(state: State) -> Non
     assert not state.table(kept.name, MESSAGES).exists()
 
 
-def test_forgotten_batches_stay_done_without_their_parts(state: State) -> None:
-    part = write(state, "r", [told("r", "a", 0)])
-    state.record(7, [part])
-    state.forget([7])
+def test_what_is_forgotten_is_gone_and_the_stream_goes_on_after_it(state: State) -> None:
+    first, second, other = (write(state, run, [told(run, "a", 0)]) for run in ("r", "r", "s"))
+    for batch, parts in ((5, [first, other]), (6, [second]), (7, [])):
+        state.record(batch, parts)
+    state.forget([first, second])
+    assert state.open() == {5: [other], 7: []}
+    assert [state.table(part.name, MESSAGES).exists() for part in (first, second, other)] == [False, False, True]
+    assert state.forgotten() == {("t", "r"): 0}
+    state.forget([other])
     assert state.open() == {7: []}
+    assert state.forgotten() == {("t", "r"): 0, ("t", "s"): 0}
+
+
+def test_whoever_dies_while_forgetting_has_forgotten(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = write(state, "r", [told("r", "a", 0)])
+    state.record(0, [part])
+    state.record(1, [])
+    with monkeypatch.context() as patch:
+        patch.setattr(State, "_rewrite", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            state.forget([part])
+    late = msgspec.structs.replace(write(state, "r", [told("r", "a", 1)]), read_at=1)
+    state.record(2, [late])
+    assert state.open() == {2: [late]}
     assert not state.table(part.name, MESSAGES).exists()
+
+
+def test_a_forgotten_run_that_comes_again_is_known_to_lack_something(state: State) -> None:
+    stray = Message({}, write_document("x", [("wasDerivedFrom", "lake:o/v#1", "lake:i/v#1")]))
+    tracker, r, s = Tracker(state), RunKey("t", "r"), RunKey("t", "s")
+    parts = [write(state, "r", [told("r", "a", 0), manifest("r", a=1)]), write(state, "s", [told("s", "a", 0)])]
+    state.record(0, parts)
+    tracker.add(parts)
+    tracker.forget([r])
+    for seen in (tracker, Tracker(state)):
+        assert (seen.is_forgotten(r), seen.is_forgotten(s)) == (True, False)
+    assert tracker.runs() == [s]
+    late = [write(state, "r", [told("r", "a", 0)]), write(state, None, [stray])]
+    tracker.add(late)
+    # A message without a run is nobody's, as there were two runs.
+    assert tracker.runs() == [r, s, RunKey("t", "unknown")]
+    assert tracker.parts(r) == [late[0]]
+    assert not tracker.is_complete(r)
 
 
 def test_a_run_is_complete_when_all_its_manifest_counts_is_there(state: State) -> None:
