@@ -17,7 +17,7 @@ demo: setup ## From a tweet to an answer, on real services
 
 .PHONY: test
 test: setup lint ## All checks and all tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: lint
 lint: setup ## Style, types and layers
