@@ -3,8 +3,9 @@
 import numpy as np
 import polars as pl
 
-from provenance_store.reduction.contract import contract, count_unmade
+from provenance_store.reduction.contract import Pairs, contract, count_unmade
 from provenance_store.reduction.intern import in_lake, number_hashes
+from provenance_store.reduction.native import Numbers
 from provenance_store.reduction.schemas import GRAPH_SCHEMA
 
 
@@ -21,9 +22,18 @@ def contract_hashed(edges: pl.DataFrame, names: pl.DataFrame, *, names_records: 
     pairs = contract(*numbered, names_records=names_records)
     named = np.full(len(firsts), -1, np.int64)
     named[codes[2 * half :]] = np.arange(names.height)
-    ends = {"output": named[pairs.output], "input": named[pairs.input]}
-    if any((places < 0).any() for places in ends.values()):
+    return _spell(pairs, named, names["id"]), count_unmade(*numbered) if names_records else 0
+
+
+def _spell(pairs: Pairs, named: Numbers, texts: pl.Series) -> pl.DataFrame:
+    """The pairs as texts, sorted; what is sorted as text is each id, once."""
+    written = np.unique(np.concatenate(pairs))
+    if (named[written] < 0).any():
         raise ValueError("an id has no name in the state")
-    spelled = {end: names["id"].gather(places) for end, places in ends.items()}
-    graph = pl.DataFrame(spelled, schema=GRAPH_SCHEMA).sort("output", "input")
-    return graph, count_unmade(*numbered) if names_records else 0
+    own = texts.gather(named[written])
+    order = own.arg_sort().to_numpy()
+    rank = np.empty(len(named), np.int64)
+    rank[written[order]] = np.arange(len(order))
+    keys = np.sort((rank[pairs.output] << 32) | rank[pairs.input])
+    own = own.gather(order)
+    return pl.DataFrame({"output": own.gather(keys >> 32), "input": own.gather(keys & 0xFFFFFFFF)}, schema=GRAPH_SCHEMA)

@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,14 @@ def _measure(settings: Settings, tweets: int, *, cores: int, beside: bool) -> di
         transport.ensure_topics(topic)
         sent: dict[str, float] = {}
         sender = threading.Thread(target=_send, args=(transport, topic, stream, sent))
-        sender.start()
         if not beside:
             tell_progress(f"{what}: sending the stream")
+            sender.start()
             sender.join()
         tell_progress(f"{what}: reducing")
-        with PeakMemory() as memory, PeakDisk(settings.home.absolute()) as disk:
-            ended = _reduce(topic, out, cores, wait=600.0 if beside else 0.0)
+        with PeakMemory() as memory, PeakDisk(settings.home.absolute()) as disk, _on_cores(cores):
+            # Beside the job: the reducer is there when the job begins to tell, as its service is.
+            ended = _reduce(topic, out, cores, wait=600.0 if beside else 0.0, waits=sender.start if beside else None)
         sender.join()
         account = Account.read(out)
         return {
@@ -105,15 +107,32 @@ def _send(transport: KafkaTransport, topic: str, stream: HashtagStream, sent: di
     sent["seconds"] = sent["ended"] - began
 
 
-def _reduce(topic: str, out: Path, cores: int, *, wait: float) -> float:
-    """Run the reducer to its end; when the graph was there."""
+@contextmanager
+def _on_cores(cores: int) -> Iterator[None]:
+    """Have what is started here run on so many cores, which a JVM and its Python workers else share as they like."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(allowed)[:cores])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _reduce(topic: str, out: Path, cores: int, *, wait: float, waits: Callable[[], None] | None) -> float:
+    """Run the reducer to its end; when the graph was there. `waits` is called once it waits for messages."""
     environment = {
         **os.environ,
         "HEADWATER_SPARK__MASTER": f"local[{cores}]",
         "HEADWATER_SPARK__DRIVER_MEMORY": _MEMORY,
     }
     command = [sys.executable, "-m", "spark_apps.reducer", f"--topic={topic}", f"--out={out}", f"--wait={wait}"]
-    told = listen(command, f"The reducer of {topic}", lambda _: None, environment)
+    waiting = [] if waits is None else [waits]
+
+    def hear(progress: str) -> None:
+        if waiting and progress.startswith("waiting"):
+            waiting.pop()()
+
+    told = listen(command, f"The reducer of {topic}", hear, environment)
     ended = [time.monotonic() for line in told if "finished" in line]
     if not ended:
         raise JobError(f"The reducer of {topic} ended without its result.")
