@@ -1,13 +1,17 @@
-"""`headwater merge`, `backward`, `forward` and `cypher`: the lake graph on the command line."""
+"""The lake graph on the command line: merging, questions about records, the lake from above, and Cypher."""
 
+import shutil
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -19,10 +23,15 @@ from provenance_store.model.account import Account
 from provenance_store.settings import load_settings
 
 if TYPE_CHECKING:
-    from provenance_store.graph.answer import Answer
     from provenance_store.graph.queries import LakeGraph
+    from provenance_store.graph.snapshot import Period
+    from provenance_store.graph.trace import Trace
 
 app = typer.Typer()
+
+# A tree of more is not read by anyone, and would be held whole.
+_TREE_RECORDS = 10_000
+_SPOOL_BYTES = 16_000_000
 
 
 class AnswerFormat(StrEnum):
@@ -37,6 +46,9 @@ Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="The records to 
 To = Annotated[str | None, typer.Option(metavar="DATASET", help="Keep only records of this dataset.")]
 Depth = Annotated[int | None, typer.Option(min=1, help="Go at most this many steps.")]
 Format = Annotated[AnswerFormat, typer.Option("--format", help="How the answer is shown.")]
+Since = Annotated[datetime | None, typer.Option(help="Follow only runs that were merged at this time (UTC) or later.")]
+Until = Annotated[datetime | None, typer.Option(help="Follow only runs that were merged before this time (UTC).")]
+Counts = Annotated[bool, typer.Option("--counts", help="Tell how many records of which dataset, and no more.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON for scripts.")]
 
 
@@ -67,13 +79,17 @@ def backward(
     to: To = None,
     depth: Depth = None,
     sources: Annotated[bool, typer.Option("--sources", help="Keep only records that were made from no other.")] = False,
+    since: Since = None,
+    until: Until = None,
+    counts: Counts = False,
     form: Format = AnswerFormat.TREE,
     as_json: Json = False,
 ) -> None:
     """Show what records were made from, across all jobs."""
-    with _lake_graph() as graph:
-        answer = graph.backward(ids, depth=depth, to=to, sources_only=sources)
-    _show(answer, AnswerFormat.JSON if as_json else form)
+    from provenance_store.graph.trace import Question
+
+    question = Question(tuple(dict.fromkeys(ids)), "backward", depth, to, sources, _period(since, until))
+    _show(lambda graph: graph.trace(question), form, counts=counts, as_json=as_json)
 
 
 @app.command()
@@ -83,13 +99,88 @@ def forward(
     to: To = None,
     depth: Depth = None,
     sinks: Annotated[bool, typer.Option("--sinks", help="Keep only records that no other was made from.")] = False,
+    since: Since = None,
+    until: Until = None,
+    counts: Counts = False,
     form: Format = AnswerFormat.TREE,
     as_json: Json = False,
 ) -> None:
     """Show what was made from records, across all jobs."""
+    from provenance_store.graph.trace import Question
+
+    question = Question(tuple(dict.fromkeys(ids)), "forward", depth, to, sinks, _period(since, until))
+    _show(lambda graph: graph.trace(question), form, counts=counts, as_json=as_json)
+
+
+@app.command()
+def between(
+    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="The record that may depend on the other.")],
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="The record that it may depend on.")],
+    *,
+    since: Since = None,
+    until: Until = None,
+    counts: Counts = False,
+    form: Format = AnswerFormat.TREE,
+    as_json: Json = False,
+) -> None:
+    """Show whether a record depends on another, by one of the shortest ways, and all records and edges on any way."""
+    period = _period(since, until)
+
+    def ask(graph: "LakeGraph") -> "Trace":
+        return graph.between(output, source, since=period.since, until=period.until)
+
+    _show(ask, form, counts=counts, as_json=as_json)
+
+
+@app.command()
+def common(
+    ids: Ids,
+    *,
+    since: Since = None,
+    until: Until = None,
+    counts: Counts = False,
+    form: Format = AnswerFormat.TREE,
+    as_json: Json = False,
+) -> None:
+    """Show what all of these records were made from."""
+    period = _period(since, until)
+
+    def ask(graph: "LakeGraph") -> "Trace":
+        return graph.common(ids, since=period.since, until=period.until)
+
+    _show(ask, form, counts=counts, as_json=as_json)
+
+
+@app.command()
+def only_from(
+    ids: Ids,
+    *,
+    since: Since = None,
+    until: Until = None,
+    counts: Counts = False,
+    form: Format = AnswerFormat.TREE,
+    as_json: Json = False,
+) -> None:
+    """Show what was made from these records and nothing else: without them it would be left without a source."""
+    period = _period(since, until)
+
+    def ask(graph: "LakeGraph") -> "Trace":
+        return graph.only_from(ids, since=period.since, until=period.until)
+
+    _show(ask, form, counts=counts, as_json=as_json)
+
+
+@app.command()
+def datasets(as_json: Json = False) -> None:
+    """Show the lake from above: which dataset feeds which, through which DIC, by how many runs and derivations."""
+    from provenance_store.graph.render import as_feeds
+
     with _lake_graph() as graph:
-        answer = graph.forward(ids, depth=depth, to=to, sinks_only=sinks)
-    _show(answer, AnswerFormat.JSON if as_json else form)
+        feeds = graph.datasets()
+    if as_json:
+        _print_json(msgspec.json.encode(feeds))
+    else:
+        make_console().print(as_feeds(feeds))
 
 
 @app.command()
@@ -121,13 +212,55 @@ def _lake_graph() -> "LakeGraph":
     return LakeGraph(load_settings())
 
 
-def _show(answer: "Answer", form: AnswerFormat) -> None:
-    from provenance_store.graph.render import as_table, as_tree
+def _show(ask: "Callable[[LakeGraph], Trace]", form: AnswerFormat, *, counts: bool, as_json: bool) -> None:
+    from provenance_store.graph.queries import settled
 
-    if form is AnswerFormat.JSON:
-        _print_json(answer.to_json())
+    with _lake_graph() as graph:
+        if counts:
+            settled(lambda: _show_counts(ask(graph), as_json=as_json))
+        elif as_json or form is AnswerFormat.JSON:
+            # Not straight to the reader: a run that is replaced meanwhile would leave half an answer there.
+            with SpooledTemporaryFile(_SPOOL_BYTES) as file:
+                settled(lambda: _write(ask(graph), file))
+                file.seek(0)
+                shutil.copyfileobj(file, sys.stdout.buffer)
+        else:
+            make_console().print(settled(lambda: _rendered(ask(graph), form)))
+
+
+def _show_counts(trace: "Trace", *, as_json: bool) -> None:
+    from provenance_store.graph.render import header
+
+    if as_json:
+        _print_json(msgspec.json.encode(trace.summary()))
     else:
-        make_console().print(as_tree(answer) if form is AnswerFormat.TREE else as_table(answer))
+        make_console().print(header(trace.summary()))
+
+
+def _write(trace: "Trace", file: IO[bytes]) -> None:
+    file.seek(0)
+    file.truncate()
+    trace.write_json(file)
+    file.write(b"\n")
+
+
+def _rendered(trace: "Trace", form: AnswerFormat) -> RenderableType:
+    from provenance_store.graph.relations import Paths
+    from provenance_store.graph.render import as_table, as_tree, path
+
+    if form is AnswerFormat.TREE and len(trace) <= _TREE_RECORDS:
+        shown = as_tree(trace.answer())
+    else:
+        shown = as_table(trace.summary(), trace.records())
+    return Group(path(trace), shown) if isinstance(trace, Paths) else shown
+
+
+def _period(since: datetime | None, until: datetime | None) -> "Period":
+    from provenance_store.graph.snapshot import Period
+
+    if since and until and since >= until:
+        raise InputError(f"No run was merged from {since} on and before {until}: --since must be the earlier time.")
+    return Period(*(time and time.replace(tzinfo=UTC) for time in (since, until)))
 
 
 def _parameter(given: str) -> tuple[str, object]:

@@ -1,5 +1,7 @@
 """The answer to a lineage question, as DESIGN.md's contract has it."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -33,6 +35,35 @@ class CrossedRun(msgspec.Struct, frozen=True, order=True):
     verdict: Verdict
 
 
+class Feed(msgspec.Struct, frozen=True, order=True):
+    """One dataset feeds another through a DIC, in so many runs and by so many derivations."""
+
+    source: str
+    target: str
+    dic: str
+    runs: int
+    edges: int
+
+
+class DatasetCount(msgspec.Struct, frozen=True):
+    """How many records of a dataset an answer holds; of none, where ids are outside the lake."""
+
+    dataset: str | None
+    records: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer by its numbers: what can be told of it before its details."""
+
+    start: list[str]
+    direction: Direction
+    verdict: Verdict
+    records: int
+    edges: int
+    datasets: list[DatasetCount]
+    runs: list[CrossedRun]
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Everything reachable from the starts, ordered so that equal questions give equal bytes.
 
@@ -49,6 +80,24 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     edges: list[AnsweredEdge]
     runs: list[CrossedRun]
 
+    def summary(self) -> Summary:
+        """The same by its numbers."""
+        return Summary(
+            start=self.start,
+            direction=self.direction,
+            verdict=self.verdict,
+            records=len(self.records),
+            edges=len(self.edges),
+            datasets=count_datasets(Counter(record.dataset for record in self.records)),
+            runs=self.runs,
+        )
+
     def to_json(self) -> bytes:
         """The contract's JSON, on one line."""
         return msgspec.json.encode(self)
+
+
+def count_datasets(counts: Mapping[str | None, int]) -> list[DatasetCount]:
+    """The largest first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0] or ""))
+    return [DatasetCount(dataset, records) for dataset, records in ordered]

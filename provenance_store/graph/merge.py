@@ -1,29 +1,33 @@
 """Merges a reduced graph into the lake graph, so that a reader sees all of it or nothing.
 
-The edges of a run carry its generation and a revision, a number that each new content of the run gets in this lake
-graph. They are written in many transactions under a revision that is only *staged* on the run; the last transaction
-makes it the visible one, and what it replaces is removed after that. Every transaction may be replayed, so a merge that
-failed anywhere is simply run again.
+The edges of a run carry a revision, a number that each new content of the run gets in this lake graph. They are written
+in many transactions under a revision that is only *staged* on the run; the last transaction makes it the visible one,
+and what it replaces is removed after that.
+
+Each transaction that writes edges also writes on the run how many are in, and holds the run's lock meanwhile. So a
+transaction that is replayed, or a merge that is run again after any failure, knows what is there without looking for
+single edges, and goes on behind it. And it leaves a `(:Batch)` that lists its relationships: by these they are found
+when they are replaced, which an index over all relationships would make dear for every merge.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from neo4j import ManagedTransaction
 
 from provenance_store.errors import GraphError, InputError
 from provenance_store.graph.connection import Connection, cypher
-from provenance_store.graph.reduced import Edge, ReducedGraph, count_feeds, group
+from provenance_store.graph.reduced import Batch, Feeds, ReducedGraph
 from provenance_store.graph.schema import ensure_schema
 from provenance_store.model.account import Account
 
 Progress = Callable[[int, int], None]
-
-_CLEAN_EDGES = 5_000
+T = TypeVar("T")
 
 
 class RunState(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +39,7 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     staged_generation: int | None = None
     staged_revision: int | None = None
     staged_digest: str | None = None
+    staged_edges: int = 0
     revisions: int = 0
     unclean: bool = False
 
@@ -83,13 +88,10 @@ def merge_folder(connection: Connection, folder: Path, progress: Progress | None
     stage = connection.write(lambda tx: _begin(tx, graph))
     replaced = False
     if stage.kind != "present":
-        feeds: Counter[tuple[str, str]] = Counter()
-        done = 0
-        for batch in graph.batches():
-            _merge_batch(connection, account, stage, batch)
-            count_feeds(batch, feeds)
-            done += len(batch)
-            tell(done, graph.edges)
+        feeds: Feeds = Counter()
+        for batch in _ahead(graph.batches()):
+            tell(_merge_batch(connection, account, stage, batch), graph.edges)
+            feeds.update(batch.feeds())
         replaced, unclean = connection.write(lambda tx: _switch(tx, graph, stage, feeds))
     else:
         unclean = stage.unclean
@@ -117,23 +119,28 @@ def _begin(tx: ManagedTransaction, graph: ReducedGraph) -> Stage:
     return stage
 
 
-def _merge_batch(connection: Connection, account: Account, stage: Stage, batch: list[Edge]) -> None:
-    parameters = {
-        "run": account.run,
-        "generation": account.generation,
-        "revision": stage.revision,
-        "rows": group(batch),
-    }
-    if connection.write(lambda tx: tx.run(cypher("merge_batch"), parameters).single()) is None:
-        raise _overtaken(account)
+def _merge_batch(connection: Connection, account: Account, stage: Stage, batch: Batch) -> int:
+    """Write what is not there yet of the batch; how many edges of the graph are there now."""
+
+    def work(tx: ManagedTransaction) -> int:
+        state = _lock(tx, account.run)
+        if _is_visible(state, stage):
+            return batch.end
+        if state.staged_revision != stage.revision:
+            raise _overtaken(account)
+        if state.staged_edges < batch.end:
+            left = batch.beyond(state.staged_edges)
+            parameters = {"run": account.run, "revision": stage.revision, "end": left.end, **left.parameters()}
+            tx.run(cypher("merge_batch"), parameters).consume()
+        return max(state.staged_edges, batch.end)
+
+    return connection.write(work)
 
 
-def _switch(
-    tx: ManagedTransaction, graph: ReducedGraph, stage: Stage, feeds: Counter[tuple[str, str]]
-) -> tuple[bool, bool]:
+def _switch(tx: ManagedTransaction, graph: ReducedGraph, stage: Stage, feeds: Feeds) -> tuple[bool, bool]:
     account = graph.account
     state = _lock(tx, account.run)
-    if state.staged_revision is None and state.revision == stage.revision:
+    if _is_visible(state, stage):
         # This very switch was committed before: by a commit whose confirmation was lost, or by a merge beside this one.
         return False, state.unclean
     switched = tx.run(
@@ -155,12 +162,23 @@ def _switch(
 
 
 def _clean(connection: Connection, run: str, revision: int) -> None:
-    parameters = {"run": run, "revision": revision, "limit": _CLEAN_EDGES}
-    while connection.write(
-        lambda tx: tx.run(cypher("merge_clean"), parameters).consume().counters.relationships_deleted
-    ):
+    parameters = {"run": run, "revision": revision}
+    while connection.write(lambda tx: tx.run(cypher("merge_clean"), parameters).single()):
         pass
-    connection.write(lambda tx: tx.run(cypher("merge_cleaned"), run=run, revision=revision).consume())
+    connection.write(lambda tx: tx.run(cypher("merge_cleaned"), parameters).consume())
+
+
+def _ahead(items: Iterator[T]) -> Iterator[T]:
+    """Prepare the next item while the one before is at work."""
+    with ThreadPoolExecutor(1) as executor:
+        following = executor.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = executor.submit(next, items, None)
+            yield item
+
+
+def _is_visible(state: RunState, stage: Stage) -> bool:
+    return state.staged_revision is None and state.revision == stage.revision
 
 
 def _lock(tx: ManagedTransaction, run: str) -> RunState:

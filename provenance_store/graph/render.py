@@ -1,6 +1,7 @@
 """An answer for people: a tree or a table under a header with its verdict. It shows ids, the graph has no contents."""
 
-from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
 from typing import TypeAlias
 
 from rich.console import Group, RenderableType
@@ -8,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from provenance_store.graph.answer import Answer
+from provenance_store.graph.answer import Answer, AnsweredRecord, Feed, Summary
+from provenance_store.graph.relations import Paths
 from provenance_store.model.account import Verdict
 
 CHILDREN = 10
@@ -30,15 +32,13 @@ _EXPLANATIONS: dict[Verdict, str] = {
 }
 
 
-def header(answer: Answer) -> Text:
+def header(summary: Summary) -> Text:
     """The verdict, and how many records of which dataset."""
-    text = Text.assemble((f" {answer.verdict} ", _BADGES[answer.verdict]), " ", (_EXPLANATIONS[answer.verdict], "dim"))
-    counts = Counter(record.dataset or "(outside the lake)" for record in answer.records)
-    text.append(
-        f"\n{_number(len(answer.records), 'record')} {answer.direction} over {_number(len(answer.runs), 'run')}"
-    )
-    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        text.append(f"\n  {name}  ", "cyan").append(f"{count:,}")
+    verdict = summary.verdict
+    text = Text.assemble((f" {verdict} ", _BADGES[verdict]), " ", (_EXPLANATIONS[verdict], "dim"))
+    text.append(f"\n{_number(summary.records, 'record')} {summary.direction} over {_number(len(summary.runs), 'run')}")
+    for count in summary.datasets:
+        text.append(f"\n  {count.dataset or '(outside the lake)'}  ", "cyan").append(f"{count.records:,}")
     return text
 
 
@@ -50,19 +50,40 @@ def as_tree(answer: Answer, *, children: int = CHILDREN) -> RenderableType:
         following.setdefault(near, {}).setdefault(far, []).append(edge.run)
     kept = {record.id for record in answer.records}
     seen: set[str] = set()
-    return Group(header(answer), *(_tree_of(start, following, kept, seen, children) for start in answer.start))
+    return Group(
+        header(answer.summary()), *(_tree_of(start, following, kept, seen, children) for start in answer.start)
+    )
 
 
-def as_table(answer: Answer, *, rows: int = ROWS) -> RenderableType:
-    """One line a record, the nearest first."""
+def as_table(summary: Summary, records: Iterable[AnsweredRecord], *, rows: int = ROWS) -> RenderableType:
+    """One line a record, the nearest first; of many the first are read."""
     table = Table("depth", "dataset", "record", box=None, header_style="bold")
     table.columns[0].justify = "right"
-    for record in answer.records[:rows]:
+    for record in islice(records, rows):
         table.add_row(str(record.depth), Text(record.dataset or ""), Text(record.id, overflow="fold"))
-    parts: list[RenderableType] = [header(answer), table]
-    if len(answer.records) > rows:
-        parts.append(Text(f"… and {len(answer.records) - rows:,} more; --json has them all", "dim"))
+    parts: list[RenderableType] = [header(summary), table]
+    if summary.records > rows:
+        parts.append(Text(f"… and {summary.records - rows:,} more; --json has them all", "dim"))
     return Group(*parts)
+
+
+def path(paths: Paths) -> RenderableType:
+    """Whether there is a way, and one of the shortest."""
+    output, source = paths.question.start[0], paths.source
+    if not paths.depends:
+        return Text(f"{output} does not depend on {source}.", overflow="fold")
+    steps = [Text(f"{'  ' * depth}{record}", overflow="fold") for depth, record in enumerate(paths.shortest())]
+    return Group(Text(f"{output} depends on {source}, at the shortest:", overflow="fold"), *steps, "")
+
+
+def as_feeds(feeds: Iterable[Feed]) -> RenderableType:
+    """The lake from above: one line for each dataset that feeds another through a DIC."""
+    table = Table("dataset", "feeds", "through", "runs", "derivations", box=None, header_style="bold")
+    for column in table.columns[3:]:
+        column.justify = "right"
+    for feed in feeds:
+        table.add_row(Text(feed.source), Text(feed.target), Text(feed.dic), f"{feed.runs:,}", f"{feed.edges:,}")
+    return table
 
 
 def _tree_of(start: str, following: Following, kept: set[str], seen: set[str], children: int) -> Tree:

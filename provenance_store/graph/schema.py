@@ -1,32 +1,79 @@
-"""Brings a database to the schema that this release writes."""
+"""Brings a database to the schema that this release writes, by the steps between its version and ours.
+
+A step goes from one version to the next, and may be repeated: where it is cut off, the next merge begins it again.
+"""
+
+from collections.abc import Callable
 
 from neo4j import ManagedTransaction
 
 from provenance_store.errors import GraphError
 from provenance_store.graph.connection import Connection, cypher
 
-SCHEMA_VERSION = 1
+_BATCH_EDGES = 20_000
 
 
 def ensure_schema(connection: Connection) -> None:
-    """Create what is missing; a database of a later release is refused before anything is written to it."""
+    """Take the steps that are missing; a database of a later release is refused before anything is written to it."""
     version = connection.read(_version)
+    check_version(version)
+    for number, step in enumerate(STEPS[version:], start=version + 1):
+        step(connection)
+        connection.write(lambda tx, reached=number: tx.run(cypher("schema_mark"), version=reached).consume())  # type: ignore[misc]
+
+
+def check_version(version: int) -> None:
+    """Refuse a lake graph that a later release has written: this one might misread it."""
     if version > SCHEMA_VERSION:
         raise GraphError(
             f"This lake graph has schema {version}, and this release knows schema {SCHEMA_VERSION}: update Headwater."
         )
-    if version == SCHEMA_VERSION:
-        return
-    for statement in statements():
-        connection.write(lambda tx, text=statement: tx.run(text).consume())  # type: ignore[misc]
-    connection.write(lambda tx: tx.run(cypher("schema_mark"), version=SCHEMA_VERSION).consume())
 
 
-def statements() -> list[str]:
-    """The statements of `schema.cypher`: Neo4j takes schema changes one by one."""
-    return [text for part in cypher("schema").split(";\n") if (text := part.strip())]
+def statements(name: str) -> list[str]:
+    """The statements of `<name>.cypher`: Neo4j takes schema changes one by one."""
+    return [text for part in cypher(name).split(";\n") if (text := part.strip())]
 
 
 def _version(tx: ManagedTransaction) -> int:
     record = tx.run(cypher("schema_version")).single(strict=True)
     return int(record["version"])
+
+
+def _run_all(connection: Connection, name: str) -> None:
+    for statement in statements(name):
+        connection.write(lambda tx, text=statement: tx.run(text).consume())  # type: ignore[misc]
+
+
+def _create(connection: Connection) -> None:
+    """Version 1: keys, and an index by which the edges of a run were found."""
+    _run_all(connection, "schema_1")
+
+
+def _list_relationships(connection: Connection) -> None:
+    """Version 2: batches list the relationships of a run, instead of the index; runs say at which change they came."""
+    # The index, while it is there, makes this a look at each edge once.
+    for run in connection.read(lambda tx: tx.run("MATCH (run:Run) RETURN run.id").value()):
+        connection.write(lambda tx, run=run: tx.run(cypher("schema_2_clear"), run=run).consume())  # type: ignore[misc]
+        connection.read(lambda tx, run=run: _list_run(connection, tx, run))  # type: ignore[misc]
+    connection.write(lambda tx: tx.run(cypher("schema_2_runs")).consume())
+    _run_all(connection, "schema_2")
+
+
+def _list_run(connection: Connection, tx: ManagedTransaction, run: str) -> None:
+    waiting: dict[int, list[int]] = {}
+
+    def put(revision: int) -> None:
+        parameters = {"run": run, "revision": revision, "relationships": waiting.pop(revision)}
+        connection.write(lambda writing: writing.run(cypher("schema_2_batch"), parameters).consume())
+
+    for revision, relationship in tx.run(cypher("schema_2_edges"), run=run):
+        waiting.setdefault(revision, []).append(relationship)
+        if len(waiting[revision]) >= _BATCH_EDGES:
+            put(revision)
+    for revision in list(waiting):
+        put(revision)
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (_create, _list_relationships)
+SCHEMA_VERSION = len(STEPS)

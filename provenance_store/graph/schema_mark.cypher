@@ -1,4 +1,4 @@
-// `replacements` counts how often a merge has put a new graph of a run in place of a visible one.
+// `changes` counts how often a graph became visible, `replacements` how often it did so in place of another.
 MERGE (lake:LakeGraph {id: 'lake'})
-ON CREATE SET lake.replacements = 0
+ON CREATE SET lake.changes = 0, lake.replacements = 0
 SET lake.schema = $version

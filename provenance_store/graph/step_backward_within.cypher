@@ -1,8 +1,10 @@
 // From whole versions, which a declared job read or wrote: what any record in them was made from.
-UNWIND $frontier AS version
-UNWIND [version + '/', version + '#'] AS prefix
+UNWIND $versions AS version
+UNWIND [version[1] + '/', version[1] + '#'] AS prefix
 MATCH (output:Record)
 WHERE output.id STARTS WITH prefix
-MATCH (output)-[e:WAS_DERIVED_FROM]->(input:Record)
-RETURN version AS near, input.id AS far, input.dataset AS dataset,
-       e.run AS run, e.generation AS generation, e.revision AS revision
+CALL (output) {
+  MATCH (output)-[e:WAS_DERIVED_FROM]->(input)
+  RETURN e.run AS run, e.revision AS revision, collect(id(input)) AS far
+}
+RETURN version[0] AS near, run, revision, far

@@ -1,4 +1,9 @@
-UNWIND $frontier AS id
-MATCH (input:Record {id: id})<-[e:WAS_DERIVED_FROM]-(output:Record)
-RETURN id AS near, output.id AS far, output.dataset AS dataset,
-       e.run AS run, e.generation AS generation, e.revision AS revision
+// One row for each record and each graph that it was used in, with all outputs: numbers travel faster than ids.
+UNWIND $frontier AS near
+MATCH (input:Record)
+WHERE id(input) = near
+CALL (input) {
+  MATCH (input)<-[e:WAS_DERIVED_FROM]-(output)
+  RETURN e.run AS run, e.revision AS revision, collect(id(output)) AS far
+}
+RETURN near, run, revision, far

@@ -1,6 +1,10 @@
+import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from neo4j import Session
+from neo4j.exceptions import IncompleteCommit
 
 from provenance_store.errors import GraphError, InputError, SettingsError, UnknownRecordError
 from provenance_store.graph import merge as merge_module
@@ -8,6 +12,7 @@ from provenance_store.graph import reduced as reduced_module
 from provenance_store.graph.connection import cypher
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.graph.readonly import _operators
+from provenance_store.graph.reduced import ReducedGraph
 from provenance_store.settings import Neo4jSettings, Settings
 
 
@@ -148,7 +153,6 @@ def test_cleaning_that_failed_is_made_up_for(lake_graph, reduced, word, monkeypa
 
 def test_readers_see_one_of_the_two_graphs_while_a_run_is_replaced(lake_graph, reduced, word, monkeypatch):
     monkeypatch.setattr(reduced_module, "BATCH_EDGES", 50)
-    monkeypatch.setattr(merge_module, "_CLEAN_EDGES", 50)
     source = f"lake:{word}-in/1/f#0"
 
     def fan(version: str):
@@ -167,6 +171,29 @@ def test_readers_see_one_of_the_two_graphs_while_a_run_is_replaced(lake_graph, r
     for answer in answers:
         assert len(answer.records) == 600
         assert len({record.id.split("/")[1].split("#")[0] for record in answer.records} & versions) == 1
+
+
+def test_two_hundred_readers_see_a_run_whole_or_not_at_all(lake_graph, reduced, word, monkeypatch):
+    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 20)
+    source, size = f"lake:{word}-in/1/f#0", 150
+    lake_graph.merge(reduced(f"{word}-first", [(f"lake:{word}-known/1#k", source)]))
+
+    def fan(version: str):
+        middle = [(f"lake:{word}-mid/{version}#{i}", source) for i in range(size)]
+        return middle + [(f"lake:{word}-out/{version}#{i}", f"lake:{word}-mid/{version}#{i}") for i in range(size)]
+
+    # It comes for the first time, then in place of itself.
+    folders = [reduced(f"{word}-run", fan(f"v{generation}"), generation=generation) for generation in range(2)]
+    true_answers = [
+        {f"lake:{word}-known/1#k"} | {output for output, _ in edges} for edges in ([], fan("v0"), fan("v1"))
+    ]
+    for folder, allowed in zip(folders, itertools.pairwise(true_answers), strict=True):
+        with ThreadPoolExecutor(201) as executor:
+            merging = executor.submit(lake_graph.merge, folder)
+            answers = list(executor.map(lambda _: lake_graph.forward([source]), range(200)))
+            merging.result()
+        for answer in answers:
+            assert {record.id for record in answer.records} in allowed
 
 
 def test_runs_that_merge_at_once_all_arrive(lake_graph, reduced, word, monkeypatch):
@@ -223,16 +250,80 @@ def fail_after(monkeypatch, batches: int) -> None:
         if not left[0]:
             raise ConnectionResetError
         left[0] -= 1
-        whole(*args)
+        return whole(*args)
 
     monkeypatch.setattr(merge_module, "_merge_batch", merge_batch)
 
 
-def test_an_edge_is_looked_for_between_its_records_whatever_the_planner_believes(lake_graph, reduced, word):
-    # Through the index of the run each edge would cost as much as all edges before it.
+def test_records_are_found_by_their_key_and_edges_are_not_looked_for(lake_graph, reduced, word):
     lake_graph.merge(reduced(f"{word}-run", star(word, 3)))
-    parameters = {"run": word, "generation": 0, "revision": 1, "rows": []}
+    (batch,) = ReducedGraph.open(reduced(word, star(word, 3))).batches()
+    parameters = {"run": word, "revision": 1, "end": 3, **batch.parameters()}
     plan = lake_graph._connection.fetch(f"EXPLAIN {cypher('merge_batch')}", parameters, timeout_seconds=60)[2].plan
     operators = [operator for operator, _ in _operators(plan)]
-    assert "Expand(Into)" in operators
-    assert not [operator for operator in operators if "RelationshipIndex" in operator or operator.endswith("Scan")]
+    assert "NodeUniqueIndexSeek(Locking)" in operators
+    assert not [operator for operator in operators if "Expand" in operator or operator.endswith("Scan")]
+
+
+def test_a_commit_of_unknown_outcome_is_replayed_and_changes_nothing(lake_graph, reduced, word, monkeypatch):
+    """Every transaction commits, and its confirmation is lost: once, or as often as it is replayed but once."""
+    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    execute_write = Session.execute_write
+    losses = itertools.cycle([1, 0, 1, 1, 1, 1, 0])
+
+    def lose_confirmation(session, work, *args, **kwargs):
+        done = execute_write(session, work, *args, **kwargs)
+        if next(losses):
+            raise IncompleteCommit
+        return done
+
+    edges = star(word, 95)
+    lake_graph.merge(reduced(f"{word}-run", edges[:40]))
+    monkeypatch.setattr(Session, "execute_write", lose_confirmation)
+    lake_graph.merge(reduced(f"{word}-run", edges, generation=1))
+    monkeypatch.undo()
+    assert counts(lake_graph, word) == {"records": 98, "runs": 1, "datasets": 2, "edges": 95, "feeds": 1}
+    assert feeds(lake_graph, word) == {(f"{word}-in", f"{word}-out"): 95}
+
+
+def test_merges_of_the_same_graph_at_once_share_the_work(lake_graph, reduced, word, monkeypatch):
+    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    folder = reduced(f"{word}-run", star(word, 200))
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(lake_graph.merge, [folder] * 4))
+    assert counts(lake_graph, word) == {"records": 203, "runs": 1, "datasets": 2, "edges": 200, "feeds": 1}
+    assert feeds(lake_graph, word) == {(f"{word}-in", f"{word}-out"): 200}
+
+
+def test_a_merge_goes_on_behind_what_is_there_however_batches_were_cut(lake_graph, reduced, word, monkeypatch):
+    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 7)
+    folder = reduced(f"{word}-run", star(word, 50))
+    fail_after(monkeypatch, 3)
+    with pytest.raises(ConnectionResetError):
+        lake_graph.merge(folder)
+    monkeypatch.undo()
+    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    told = []
+    lake_graph.merge(folder, progress=lambda done, total: told.append(done))
+    assert told == [0, 21, 21, 30, 40, 50]
+    assert counts(lake_graph, word)["edges"] == 50
+    assert feeds(lake_graph, word) == {(f"{word}-in", f"{word}-out"): 50}
+
+
+def feeds(graph: LakeGraph, word: str) -> dict[tuple[str, str], int]:
+    return {(feed.source, feed.target): feed.edges for feed in graph.datasets() if feed.source.startswith(word)}
+
+
+def test_the_dataset_graph_follows_a_replacement(lake_graph, reduced, word):
+    lake_graph.merge(reduced(f"{word}-run", star(word, 12)))
+    lake_graph.merge(reduced(f"{word}-other", star(word, 5)))
+    assert feeds(lake_graph, word) == {(f"{word}-in", f"{word}-out"): 17}
+    lake_graph.merge(reduced(f"{word}-run", [(f"lake:{word}-new/1#1", f"lake:{word}-in/1/f#0")], generation=1))
+    assert feeds(lake_graph, word) == {(f"{word}-in", f"{word}-new"): 1, (f"{word}-in", f"{word}-out"): 5}
+
+
+def test_one_output_with_very_many_inputs(lake_graph, reduced, word, monkeypatch):
+    monkeypatch.setattr(reduced_module, "BATCH_BYTES", 50_000)
+    output = f"lake:{word}/1#all"
+    lake_graph.merge(reduced(f"{word}-run", [(output, f"lake:{word}/1/f#{i}") for i in range(20_000)]))
+    assert len(lake_graph.backward([output]).records) == 20_000

@@ -1,10 +1,18 @@
+import io
+import json
+import operator
 import random
 import time
+from datetime import datetime
 
 import pytest
 
 from provenance_store.errors import InputError, UnknownRecordError
-from provenance_store.graph import traverse
+from provenance_store.graph import search as search_module
+from provenance_store.graph import trace as trace_module
+from provenance_store.graph.search import Search
+from provenance_store.graph.snapshot import OvertakenError
+from provenance_store.graph.trace import Question
 
 
 def brute_force(edges, starts, *, backward, depth=None):
@@ -123,28 +131,85 @@ def test_ids_outside_the_lake_have_no_dataset(lake_graph, reduced, word):
     assert (record.id, record.dataset) == (f"x:{word}-in", None)
 
 
-def test_a_run_that_becomes_visible_under_a_question_is_followed_or_unknown(lake_graph, reduced, word, monkeypatch):
-    output, source = f"lake:{word}/1#a", f"lake:{word}/1#b"
-    folder, check = reduced(f"{word}-run", [(output, source)]), traverse._check_known
-
-    def merge_then_check(tx, ids):
-        lake_graph.merge(folder)
-        check(tx, ids)
-
-    monkeypatch.setattr(traverse, "_check_known", merge_then_check)
+def test_a_run_that_becomes_visible_under_a_question_is_not_in_its_answer(lake_graph, reduced, word, monkeypatch):
+    output, source, other = (f"lake:{word}/1#{name}" for name in "abc")
+    lake_graph.merge(reduced(f"{word}-1", [(output, source)]))
+    folder = reduced(f"{word}-2", [(source, other)])
+    before_each(monkeypatch, lambda: lake_graph.merge(folder))
     assert [record.id for record in lake_graph.backward([output]).records] == [source]
+    assert [record.id for record in lake_graph.backward([output]).records] == [source, other]
 
 
 def test_a_question_is_asked_again_when_a_run_is_replaced_under_it(lake_graph, reduced, word, monkeypatch):
     output, old, new = (f"lake:{word}/1#{name}" for name in ("out", "old", "new"))
     lake_graph.merge(reduced(f"{word}-run", [(output, old)]))
-    folder, search, searches = reduced(f"{word}-run", [(output, new)], generation=1), traverse._search, []
-
-    def replace_then_search(tx, question, pins):
-        searches.append(pins)
-        lake_graph.merge(folder)
-        return search(tx, question, pins)
-
-    monkeypatch.setattr(traverse, "_search", replace_then_search)
+    folder = reduced(f"{word}-run", [(output, new)], generation=1)
+    searches = before_each(monkeypatch, lambda: lake_graph.merge(folder))
     assert [record.id for record in lake_graph.backward([output]).records] == [new]
-    assert len(searches) == 2
+    assert len(searches) > 2  # a step each
+
+
+def test_a_page_of_what_was_replaced_is_refused(lake_graph, reduced, word):
+    output, old, new = (f"lake:{word}/1#{name}" for name in ("out", "old", "new"))
+    lake_graph.merge(reduced(f"{word}-run", [(output, old)]))
+    trace = lake_graph.trace(Question((output,), "backward"))
+    lake_graph.merge(reduced(f"{word}-run", [(output, new)], generation=1))
+    for read in (trace.records, trace.edges):
+        with pytest.raises(OvertakenError, match="ask it again"):
+            list(read())
+    with pytest.raises(OvertakenError):
+        trace.summary()
+
+
+def before_each(monkeypatch, act) -> list:
+    """Do something before every step of a search."""
+    advance, calls = Search.advance, []
+
+    def act_then_advance(search, tx):
+        calls.append(search)
+        act()
+        advance(search, tx)
+
+    monkeypatch.setattr(Search, "advance", act_then_advance)
+    return calls
+
+
+def test_pages_hold_the_whole_answer(lake_graph, reduced, word, monkeypatch):
+    monkeypatch.setattr(trace_module, "PAGE", 7)
+    monkeypatch.setattr(search_module, "PART", 5)
+    edges = [(f"lake:{word}-out/1#{i % 4}", f"lake:{word}-in/1/f#{i}") for i in range(50)]
+    edges += [(f"lake:{word}-end/1#x", f"lake:{word}-out/1#{i}") for i in range(4)]
+    lake_graph.merge(reduced(f"{word}-run", edges))
+    start = f"lake:{word}-end/1#x"
+    trace = lake_graph.trace(Question((start,), "backward"))
+    assert sorted((edge.output, edge.input) for edge in trace.edges()) == sorted(edges)
+    assert [record.depth for record in trace.records()] == [1] * 4 + [2] * 50
+    summary = trace.summary()
+    assert [(count.dataset, count.records) for count in summary.datasets] == [(f"{word}-in", 50), (f"{word}-out", 4)]
+    assert (summary.records, summary.edges, len(trace)) == (54, 54, 54)
+    file = io.BytesIO()
+    trace.write_json(file)
+    written, whole = json.loads(file.getvalue()), json.loads(lake_graph.backward([start]).to_json())
+    assert list(written) == list(whole)
+    for name in ("records", "edges"):
+        order = operator.itemgetter(*whole[name][0])
+        assert sorted(written.pop(name), key=order) == sorted(whole.pop(name), key=order)
+    assert written == whole
+
+
+def test_only_runs_of_a_time_are_followed(lake_graph, reduced, word):
+    a, b, c = (f"lake:{word}/1#{name}" for name in "abc")
+    lake_graph.merge(reduced(f"{word}-1", [(a, b)], verdict="partial"))
+    middle = lake_graph.cypher("RETURN datetime() AS now").rows[0][0]
+    middle = datetime.fromisoformat(middle)
+    lake_graph.merge(reduced(f"{word}-2", [(b, c)]))
+
+    def reached(**period):
+        answer = lake_graph.backward([a, b], **period)
+        return [record.id for record in answer.records], answer.verdict
+
+    assert reached() == ([c], "partial")
+    assert reached(since=middle) == ([c], "complete")
+    assert reached(until=middle) == ([], "partial")
+    assert lake_graph.between(a, c).depends
+    assert not lake_graph.between(a, c, since=middle).depends

@@ -1,4 +1,5 @@
-from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -7,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provenance_store.errors import InputError
-from provenance_store.graph.reduced import ReducedGraph, bounded, count_feeds, dataset_name, group
+from provenance_store.graph import reduced
+from provenance_store.graph.reduced import Batch, ReducedGraph, dataset_name
 from provenance_store.model.account import Account
 
 ids = st.text("abc", min_size=1, max_size=6)
@@ -22,20 +24,43 @@ def account(**changes) -> Account:
     )
 
 
-@given(st.lists(st.tuples(ids, ids)), st.integers(1, 5), st.integers(1, 20))
-def test_batches_hold_every_edge_once_and_are_bounded(edges, most, characters):
-    batches = list(bounded(edges, most, characters))
-    assert [edge for batch in batches for edge in batch] == edges
+def edges_of(batch: Batch) -> list[tuple[str, str]]:
+    return [(batch.records[o], batch.records[i]) for o, i in zip(batch.outputs, batch.inputs, strict=True)]
+
+
+def batch_of(edges: list[tuple[str, str]]) -> Batch:
+    return Batch.of(0, pa.table([[e[0] for e in edges], [e[1] for e in edges]], reduced._EDGES))
+
+
+def write(folder: Path, edges: list[tuple[str, str]], row_group_size: int | None = None) -> Path:
+    account(edges_out=len(edges)).write(folder)
+    table = pa.table({"output": pa.array([e[0] for e in edges], pa.string()), "input": [e[1] for e in edges]})
+    pq.write_table(table, folder / "graph.parquet", row_group_size=row_group_size)
+    return folder
+
+
+@given(st.lists(st.tuples(ids, ids), min_size=1), st.integers(1, 5), st.integers(1, 20), st.integers(1, 4))
+def test_batches_hold_every_edge_once_and_are_bounded(edges, most, most_bytes, group):
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(reduced, "BATCH_EDGES", most)
+        patch.setattr(reduced, "BATCH_BYTES", most_bytes)
+        batches = list(ReducedGraph.open(write(Path(folder), edges, group)).batches())
+    assert [edge for batch in batches for edge in edges_of(batch)] == edges
+    assert [batch.first for batch in batches] == [0, *(batch.end for batch in batches)][:-1]
     for batch in batches:
-        assert 1 <= len(batch) <= most
-        assert len(batch) == 1 or sum(len(a) + len(b) for a, b in batch) <= characters
+        assert batch.records == sorted(set(batch.records))
+        assert 1 <= len(batch.outputs) <= most
+        assert len(batch.outputs) == 1 or sum(len(a) + len(b) for a, b in edges_of(batch)) <= most_bytes
 
 
-@given(st.lists(st.tuples(ids, ids)))
-def test_grouping_keeps_the_set_of_edges(edges):
-    rows = group(edges)
-    assert [output for output, _, _ in rows] == sorted({output for output, _ in edges})
-    assert [(output, source) for output, _, inputs in rows for source, _ in inputs] == sorted(set(edges))
+@given(st.lists(st.tuples(ids, ids), min_size=1), st.data())
+def test_a_batch_is_written_as_a_set_and_from_any_edge_on(edges, data):
+    start = data.draw(st.integers(0, len(edges)))
+    given = batch_of(edges).beyond(start).parameters()
+    records = given["records"]
+    written = [(records[o], records[i]) for o, i in zip(given["outputs"], given["inputs"], strict=True)]
+    assert sorted(written) == sorted(set(edges[start:]))
+    assert [source for _, source in written] == sorted(source for _, source in written)
 
 
 @pytest.mark.parametrize(
@@ -55,13 +80,19 @@ def test_dataset_of_an_id(record, name):
 
 
 def test_feeds_count_derivations_between_datasets():
-    feeds = Counter()
-    count_feeds([("lake:b/1#1", "lake:a/1#1"), ("lake:b/1#2", "lake:a/1#1"), ("lake:b/1#1", "run:x")], feeds)
-    assert feeds == {("a", "b"): 2}
+    edges = [("lake:b/1#1", "lake:a/1#1"), ("lake:b/1#2", "lake:a/1#1"), ("lake:b/1#1", "run:x")]
+    assert batch_of([*edges, edges[0]]).feeds() == {("a", "b"): 2}
+
+
+def test_a_graph_that_is_not_what_its_account_says_is_refused(tmp_path):
+    write(tmp_path, [("o", "i")])
+    account(edges_out=2).write(tmp_path)
+    with pytest.raises(InputError, match="holds 1 edges, and its account counts 2"):
+        ReducedGraph.open(tmp_path)
 
 
 def test_a_folder_of_part_files_is_read_as_one(tmp_path):
-    account().write(tmp_path)
+    account(edges_out=3).write(tmp_path)
     parts = tmp_path / "graph.parquet"
     parts.mkdir()
     for number in range(3):
@@ -69,14 +100,15 @@ def test_a_folder_of_part_files_is_read_as_one(tmp_path):
     (parts / "_SUCCESS").touch()
     graph = ReducedGraph.open(tmp_path)
     assert graph.edges == 3
-    assert [edge for batch in graph.batches() for edge in batch] == [("o0", "i"), ("o1", "i"), ("o2", "i")]
+    (batch,) = graph.batches()
+    assert edges_of(batch) == [("o0", "i"), ("o1", "i"), ("o2", "i")]
     assert ReducedGraph.open(tmp_path).digest == graph.digest
 
 
 def test_what_is_no_reduced_graph_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"account\.json"):
         ReducedGraph.open(tmp_path)
-    account().write(tmp_path)
+    account(edges_out=1).write(tmp_path)
     with pytest.raises(InputError, match="missing"):
         ReducedGraph.open(tmp_path)
     (tmp_path / "graph.parquet").write_bytes(b"no")

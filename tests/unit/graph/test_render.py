@@ -4,7 +4,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from provenance_store.graph.answer import Answer, AnsweredEdge, AnsweredRecord, CrossedRun
-from provenance_store.graph.render import DEPTH, as_table, as_tree
+from provenance_store.graph.render import DEPTH, as_tree
+from provenance_store.graph.render import as_table as as_table_of
 
 
 def shown(what: RenderableType) -> str:
@@ -24,6 +25,10 @@ def answer(edges, *, direction="backward", verdict="complete", start="s") -> Ans
         edges=[AnsweredEdge(output, source, "run-1") for output, source in edges],
         runs=[CrossedRun("run-1", "dic", verdict)],
     )
+
+
+def as_table(found: Answer) -> RenderableType:
+    return as_table_of(found.summary(), found.records)
 
 
 @pytest.mark.parametrize("verdict", ["complete", "unknown", "partial"])

@@ -1,0 +1,6 @@
+// How many of the pinned graphs are no longer the visible ones.
+UNWIND $pins AS pin
+OPTIONAL MATCH (run:Run {id: pin[0]})
+WITH pin, run
+WHERE run IS NULL OR run.revision <> pin[1]
+RETURN count(*) AS replaced

@@ -1,2 +1,0 @@
-OPTIONAL MATCH (lake:LakeGraph {id: 'lake'})
-RETURN coalesce(lake.replacements, 0) AS replacements

@@ -1,0 +1,1 @@
+CREATE (:Batch {run: $run, revision: $revision, relationships: $relationships})

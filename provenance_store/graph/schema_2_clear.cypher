@@ -1,0 +1,2 @@
+MATCH (batch:Batch {run: $run})
+DELETE batch
