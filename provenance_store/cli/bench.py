@@ -110,6 +110,7 @@ def pipeline(
         list[int] | None, typer.Option(help="Of how many tweets the stream is; may be repeated.", min=1000)
     ] = None,
     repeat: Annotated[int, typer.Option(help="How often to measure.", min=1)] = 3,
+    once: Annotated[bool, typer.Option("--once", help="Only on two cores, and after the job.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """From a topic to graph.parquet: sizes beside each other, one core beside two, after the job and beside it."""
@@ -118,7 +119,7 @@ def pipeline(
     console = make_console(stderr=True)
     with console.status("Starting …") as status:
         say = status.update if console.is_terminal else console.print
-        measured = list(measure_pipeline(sizes=tweets or [200_000, 1_000_000], repeat=repeat, say=say))
+        measured = list(measure_pipeline(sizes=tweets or [200_000, 1_000_000], repeat=repeat, once=once, say=say))
     if json_output:
         Console(highlight=False, soft_wrap=True).print_json(data=[row.to_dict() for row in measured])
     else:
@@ -130,6 +131,36 @@ def pipeline(
         make_console().print(table)
     if wrong := [row for row in measured if not row.exact]:
         raise JobError(f"The stream of {wrong[0].tweets:,} tweets did not give the true dependencies.")
+
+
+@benches.command()
+def graph(
+    tweets: Annotated[int, typer.Option(help="How many tweets; there are three edges a tweet.", min=100)] = 1_000_000,
+    questions: Annotated[int, typer.Option(help="How many records to ask of in each direction.", min=1)] = 500,
+    baseline_outputs: Annotated[
+        int, typer.Option(help="How many outputs to merge by a transaction each, to compare.", min=1)
+    ] = 1_000,
+    json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """The lake graph on a Neo4j of its own: merging beside one transaction an output, questions, a large answer."""
+    from provenance_store.bench.graph import measure_graph
+
+    console = make_console(stderr=True)
+    with console.status("Starting …") as status:
+        say = status.update if console.is_terminal else console.print
+        measured = measure_graph(tweets=tweets, questions=questions, baseline_outputs=baseline_outputs, say=say)
+    if json_output:
+        Console(highlight=False, soft_wrap=True).print_json(data=measured.to_dict())
+    else:
+        for title, columns, rows in measured.tables():
+            table = Table(title=title)
+            for column in columns:
+                table.add_column(column, justify="right" if column else "left")
+            for cells in rows:
+                table.add_row(*cells)
+            make_console().print(table)
+    if measured.wrong:
+        raise JobError(f"{measured.wrong:,} answers differ from what the data says.")
 
 
 @benches.command()

@@ -1,0 +1,262 @@
+"""The lake graph, measured: merging beside one transaction an output, questions, and a large answer streamed.
+
+It runs on a Neo4j of its own in a temporary folder, so that nobody's lake graph is touched and it is empty at first.
+"""
+
+import os
+import resource
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from provenance_store.bench.lake_workflow import LakeWorkflow
+from provenance_store.graph.answer import Direction
+from provenance_store.graph.connection import Connection
+from provenance_store.graph.queries import LakeGraph
+from provenance_store.graph.schema import ensure_schema
+from provenance_store.graph.trace import Question
+from provenance_store.services import lifecycle
+from provenance_store.services.neo4j import Neo4j
+from provenance_store.services.service import Say
+from provenance_store.settings import LOOPBACK, Neo4jSettings, Settings, load_settings
+
+SMALL = 1_000
+LARGE = 100_000
+_WARM_OUTPUTS = 50
+_WARM_QUESTIONS = 20
+_ONE_OUTPUT = """
+MERGE (output:Record {id: $given[0]})
+WITH output
+UNWIND $given[1] AS id
+MERGE (input:Record {id: id})
+MERGE (output)-[:WAS_DERIVED_FROM {run: 'baseline'}]->(input)
+"""
+
+
+class Merging(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to get edges into the graph."""
+
+    way: str
+    outputs: int
+    edges: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Edges a second of wall-clock time."""
+        return self.edges / self.seconds
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of question, asked of many records in turn: milliseconds, and how large the answers were."""
+
+    direction: Direction
+    asked: int
+    most_records: int
+    p50: float
+    p95: float
+
+
+class Streaming(msgspec.Struct, frozen=True, kw_only=True):
+    """One large answer read to its end, in a process of its own: `memory` is what that needed beyond its start."""
+
+    records: int
+    edges: int
+    first_seconds: float
+    seconds: float
+    memory: int
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it. `wrong` counts answers that differ from what the data says."""
+
+    records: int
+    edges: int
+    merging: list[Merging]
+    asking: list[Asking]
+    streaming: Streaming
+    wrong: int
+    load: float
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast as one transaction an output."""
+        ours, baseline = self.merging
+        return ours.rate / baseline.rate
+
+    def tables(self) -> Iterator[tuple[str, tuple[str, ...], list[list[str]]]]:
+        """As it is shown to people: title, columns, rows."""
+        merging = [
+            [m.way, f"{m.outputs:,}", f"{m.edges:,}", f"{m.seconds:,.1f}", f"{m.rate:,.0f}"] for m in self.merging
+        ]
+        title = f"Merging, {self.speedup:,.0f} times as fast as one transaction an output"
+        yield title, ("", "outputs", "edges", "seconds", "edges/s"), merging
+        asking = [
+            [a.direction, f"{a.asked:,}", f"{a.most_records:,}", f"{a.p50:,.1f}", f"{a.p95:,.1f}"] for a in self.asking
+        ]
+        title = f"Questions to {self.records:,} records and {self.edges:,} edges"
+        yield title, ("", "asked", "records at most", "p50 ms", "p95 ms"), asking
+        s = self.streaming
+        cells = [
+            f"{s.records:,}",
+            f"{s.edges:,}",
+            f"{s.first_seconds:.2f}",
+            f"{s.seconds:.1f}",
+            f"{s.memory / 2**20:,.0f}",
+        ]
+        columns = ("", "records", "edges", "seconds to the first", "seconds to the last", "MiB on the client")
+        yield "A large answer, streamed", columns, [["backward", *cells]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts."""
+        rates = {merging.way: merging.rate for merging in self.merging}
+        return {**msgspec.to_builtins(self), "edges_per_second": rates, "times_baseline": self.speedup}
+
+
+def measure_graph(*, tweets: int, questions: int, baseline_outputs: int, say: Say) -> Measured:
+    """Make the workflow's graphs of so many tweets, merge them, and ask."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as temporary:
+        say(f"Making the graphs of {tweets:,} tweets")
+        workflow = LakeWorkflow(tweets)
+        folders = workflow.write(Path(temporary) / "reduced")
+        edges = pl.concat([workflow.counts, workflow.totals])
+        with _neo4j(Path(temporary) / "home", say) as settings, LakeGraph(settings) as graph:
+            say("One transaction an output")
+            baseline = _merge_singly(settings, workflow.counts, baseline_outputs)
+            say(f"Merging {edges.height:,} edges")
+            began = time.monotonic()
+            for folder in folders:
+                graph.merge(folder)
+            merged = Merging(
+                way="headwater merge",
+                outputs=edges["output"].n_unique(),
+                edges=edges.height,
+                seconds=time.monotonic() - began,
+            )
+            say("Asking")
+            backward, wrong_backward = _ask(graph, workflow, "backward", questions)
+            forward, wrong_forward = _ask(graph, workflow, "forward", questions)
+            say("Streaming")
+            streamed = _stream(settings, workflow)
+            return Measured(
+                records=pl.concat([edges["output"], edges["input"]]).n_unique(),
+                edges=edges.height,
+                merging=[merged, baseline],
+                asking=[backward, forward],
+                streaming=streamed,
+                wrong=wrong_backward + wrong_forward,
+                load=os.getloadavg()[0],
+            )
+
+
+@contextmanager
+def _neo4j(home: Path, say: Say) -> Iterator[Settings]:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        port = probe.getsockname()[1]
+    base = load_settings()
+    services = base.services.model_copy(update={"neo4j_port": port})
+    settings = base.model_copy(update={"home": home, "services": services, "neo4j": Neo4jSettings()})
+    service = Neo4j(settings)
+    try:
+        lifecycle.up(service, say)
+        yield settings
+    finally:
+        lifecycle.down(service, say, purge_data=True)
+
+
+def _merge_singly(settings: Settings, edges: pl.DataFrame, count: int) -> Merging:
+    """As one would first write it: a transaction an output, which looks for every record and edge."""
+    # Other ids, so that the merge after this finds nothing there.
+    other = edges.with_columns(pl.all().str.replace("lake:", "lake:baseline-", literal=True))
+    outputs = other.group_by("output", maintain_order=True).agg("input")
+    rows = list(outputs.sample(min(_WARM_OUTPUTS + count, outputs.height), seed=1).iter_rows())
+    warm, measured = rows[:_WARM_OUTPUTS], rows[_WARM_OUTPUTS:]
+    connection = Connection(settings)
+    try:
+        ensure_schema(connection)
+        for part in (warm, measured):
+            began = time.monotonic()
+            for output, inputs in part:
+                connection.write(lambda tx, given=(output, inputs): tx.run(_ONE_OUTPUT, given=given).consume())  # type: ignore[misc]
+            seconds = time.monotonic() - began
+    finally:
+        connection.close()
+    return Merging(
+        way="one transaction an output",
+        outputs=len(measured),
+        edges=sum(len(inputs) for _, inputs in measured),
+        seconds=seconds,
+    )
+
+
+def _ask(graph: LakeGraph, workflow: LakeWorkflow, direction: Direction, count: int) -> tuple[Asking, int]:
+    """Ask of records drawn by chance, each of which answers with at most a thousand; how many answers were wrong."""
+    truth = _truth(workflow, direction, _WARM_QUESTIONS + count)
+    ask = graph.backward if direction == "backward" else graph.forward
+    times, sizes, wrong = [], [], 0
+    for record, expected in truth:
+        began = time.monotonic()
+        answer = ask([record])
+        times.append((time.monotonic() - began) * 1000)
+        sizes.append(len(answer.records))
+        wrong += {found.id for found in answer.records} != expected
+    times = times[_WARM_QUESTIONS:] or times
+    # Between 100 numbers lie 99 cuts.
+    cuts = quantiles(times, n=100, method="inclusive") if len(times) > 1 else times * 99
+    return Asking(direction=direction, asked=len(times), most_records=max(sizes), p50=cuts[49], p95=cuts[94]), wrong
+
+
+def _truth(workflow: LakeWorkflow, direction: Direction, count: int) -> list[tuple[str, set[str]]]:
+    """Records, and what the data says that they reach."""
+    counts = workflow.counts
+    if direction == "backward":
+        reached = (
+            counts.group_by("output", maintain_order=True).agg("input").filter(pl.col("input").list.len() <= SMALL)
+        )
+    else:
+        totals = workflow.totals.select(pl.col("output").alias("total"), pl.col("input").alias("output"))
+        reached = (
+            counts.join(totals, on="output")
+            .group_by("input", maintain_order=True)
+            .agg(pl.col("output").append(pl.col("total")))
+        )
+    drawn = reached.sample(min(count, reached.height), seed=2)
+    return [(record, set(others)) for record, others in drawn.iter_rows()]
+
+
+def _stream(settings: Settings, workflow: LakeWorkflow) -> Streaming:
+    """The answer that is nearest to a hundred thousand records."""
+    sizes = workflow.counts.group_by("output").len()
+    record = sizes.sort((pl.col("len").cast(pl.Int64) - LARGE).abs(), "output")["output"][0]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        return executor.submit(_read_all, settings, record).result()
+
+
+def _read_all(settings: Settings, record: str) -> Streaming:
+    with LakeGraph(settings) as graph:
+        graph.forward([record], depth=1)  # what is imported and allocated once
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        began = time.monotonic()
+        trace = graph.trace(Question((record,), "backward"))
+        records = trace.records()
+        next(records)
+        first = time.monotonic() - began
+        read = 1 + sum(1 for _ in records), sum(1 for _ in trace.edges())
+        return Streaming(
+            records=read[0],
+            edges=read[1],
+            first_seconds=first,
+            seconds=time.monotonic() - began,
+            memory=(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024,
+        )
