@@ -9,7 +9,7 @@ import sys
 import typer
 from rich.console import Console
 
-from provenance_store.cli import bench, demo, export, graph, jobs, reduce, services, stream
+from provenance_store.cli import bench, demo, export, graph, jobs, reduce, services, stream, trace
 from provenance_store.errors import HeadwaterError
 
 app = typer.Typer(
@@ -19,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (demo, services, jobs, stream, reduce, graph, export, bench):
+for group in (demo, services, jobs, stream, reduce, graph, trace, export, bench):
     app.add_typer(group.app)
 
 

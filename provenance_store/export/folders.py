@@ -28,6 +28,8 @@ class Graph:
         """The graph of a folder; InputError where it is not as it was written."""
         account = Account.read(folder)
         path = folder / GRAPH_FILE
+        if not path.exists():
+            raise InputError(f"{path} is missing, and its account is there: reduce the run again.")
         # Spark keeps its own notes beside the parts, under names that begin with one of these.
         parts = sorted(file for file in path.rglob("*.parquet") if not file.name.startswith(("_", ".")))
         files = (path,) if path.is_file() else tuple(parts)

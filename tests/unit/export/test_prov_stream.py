@@ -13,7 +13,7 @@ from provenance_store.export.folders import find_graphs
 from provenance_store.export.names import NAMESPACES, plain, record_name, run_name
 from provenance_store.export.prov_stream import write_prov_json, write_provn
 from tests.unit.export.answers import ids, texts
-from tests.unit.export.conftest import write_reduced
+from tests.unit.export.reduced import write_reduced
 
 lakes = st.dictionaries(texts, st.tuples(texts, st.sets(st.tuples(ids, ids), max_size=5)), min_size=1, max_size=3)
 
