@@ -80,6 +80,8 @@ class ReducerSettings(Group):
     messages_per_batch: int = Field(default=4000, ge=1)
     # A run of up to so many edges is contracted in one process; beyond, by Spark's joins.
     edges_here: int = Field(default=5_000_000, ge=0)
+    # What the service keeps of a finished run, so that late messages can still be added to its graph.
+    keep_finished_hours: float = Field(default=24.0, ge=0)
     # Where metrics are served, on this machine alone; 0 takes any free port.
     metrics_port: int | None = Field(default=None, ge=0, le=65535)
 

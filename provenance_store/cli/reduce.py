@@ -1,5 +1,6 @@
 """`headwater reduce`: a recording in this process, a topic by the Spark application in one of its own."""
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,14 +40,24 @@ def reduce(
         float,
         typer.Option(help="With --follow: after how many silent seconds a run is taken as it is.", min=0),
     ] = 300.0,
+    watermark: Annotated[
+        str | None,
+        typer.Option(
+            help="With --follow, of one topic whose runs do not end: how long after it was last told of an item can "
+            "still be used, as 90s, 10m or 2h. Dependencies come out, and their state goes, as that time passes."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts: the account, or a list of several.")] = False,
 ) -> None:
     """Reduce a stream of full provenance to which output record was derived from which input record."""
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file: name a folder.")
+    if follow and (run is not None or wait):
+        raise InputError("--run and --wait are for a reduction that ends: leave them out with --follow.")
+    period = None if watermark is None else _read_period(watermark, source, follow=follow)
     with _progress() as say:
         if follow:
-            for folder, account in follow_topics(source, out, say, quiet=quiet):
+            for folder, account in follow_topics(source, out, say, quiet=quiet, period=period):
                 _show({folder: account}, as_json=as_json)
             return
         if Path(source).exists():
@@ -69,12 +80,27 @@ def reduce_topic(topic: str, out: Path, run: str | None, say: Say, *, wait: floa
     return {folder: Account.read(folder) for folder in finished}
 
 
-def follow_topics(topics: str, out: Path, say: Say, *, quiet: float) -> Iterator[tuple[Path, Account]]:
-    """Every run that ends in the topics, as long as the reducer lives."""
-    command = [*_application(topics, out), "--follow", f"--quiet={quiet}"]
+def follow_topics(
+    topics: str, out: Path, say: Say, *, quiet: float, period: float | None = None
+) -> Iterator[tuple[Path, Account]]:
+    """Every run that ends in the topics, as long as the reducer lives; with a period every run whose graph grows."""
+    ends = f"--quiet={quiet}" if period is None else f"--watermark={period}"
+    command = [*_application(topics, out), "--follow", ends]
     for told in listen(command, f"The reducer of {topics}", say):
         folder = Path(told["finished"])
         yield folder, Account.read(folder)
+
+
+def _read_period(text: str, topic: str, *, follow: bool) -> float:
+    """The seconds of a period such as 10m."""
+    if not follow:
+        raise InputError("--watermark is for streams that do not end: give --follow too, or leave it out.")
+    if "*" in topic or "," in topic:
+        raise InputError(f"--watermark follows one topic, and {topic!r} may be several: start a reducer for each.")
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    if found is None or float(found[1]) == 0:
+        raise InputError(f"--watermark {text!r} is no period: give a number of seconds, minutes or hours, as in 10m.")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 def _application(topics: str, out: Path) -> list[str]:

@@ -1,7 +1,7 @@
 """What a reducer of a stream keeps on disk: parts of tables that its workers wrote, and records of which parts count.
 
     batches/<number>.json    a record: the parts of one batch of the stream, written when all of them are
-    parts/<name>/            a part: `messages`, `edges`, `names` and `rejected`, each a Parquet file where there is any
+    parts/<name>/            a part: `messages`, `edges`, `names`, `rejected` and `times`, each a Parquet file where any
     forgotten.jsonl          the runs of which parts were taken away, and when
     steps/<number>/          of a stream that never ends: what the newest batch left to be carried on, and no parts
     scratch/                 what whoever contracts a run makes on the way
@@ -21,7 +21,7 @@ import polars as pl
 
 from provenance_store.reduction.schemas import MESSAGE_SCHEMA
 
-MESSAGES, EDGES, NAMES, REJECTED = "messages", "edges", "names", "rejected"
+MESSAGES, EDGES, NAMES, REJECTED, TIMES = "messages", "edges", "names", "rejected", "times"
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""`python -m spark_apps.reducer --topic T --out DIR [--run ID] [--wait SECONDS] [--follow]`.
+"""`python -m spark_apps.reducer --topic T --out DIR [--run ID] [--wait SECONDS] [--follow [--watermark SECONDS]]`.
 
 Tells its caller what happens in JSON lines on standard output: `{"progress": …}`, `{"finished": FOLDER}` for each
 folder written, or `{"error": …, "kind": …}`. With `--follow` it goes on until it is sent SIGTERM or SIGINT.
@@ -10,11 +10,15 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from provenance_store.errors import HeadwaterError
+from provenance_store.model.account import Account
 from provenance_store.services import jvm
 from provenance_store.services.application import tell, tell_progress
-from provenance_store.settings import LOOPBACK, load_settings
+from provenance_store.settings import LOOPBACK, Settings, load_settings
 from spark_apps.reducer.app import run, serve
 from spark_apps.reducer.local import warm_workers
 from spark_apps.reducer.metrics import Metrics
@@ -34,6 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for what a manifest counts")
     parser.add_argument("--follow", action="store_true")
     parser.add_argument("--quiet", type=float, default=300.0, help="seconds after which a silent run is taken as it is")
+    parser.add_argument(
+        "--watermark", type=float, help="follow one topic whose runs do not end: seconds items stay open"
+    )
     chosen = parser.parse_args(arguments)
     try:
         settings = load_settings()
@@ -50,18 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
             warm_workers(spark)
             tell_progress(f"reading topic {chosen.topic}")
             if chosen.follow:
-                stop = _Stop()
-                serve(
-                    spark,
-                    settings,
-                    subscription=subscription(chosen.topic),
-                    out=chosen.out,
-                    quiet=chosen.quiet,
-                    stopped=stop,
-                    finished=lambda folder, _: tell(finished=str(folder)),
-                    metrics=metrics,
-                    say=tell_progress,
-                )
+                _follow(spark, settings, chosen, metrics)
                 return 0
             folders = run(
                 spark,
@@ -81,6 +77,23 @@ def main(arguments: list[str] | None = None) -> int:
     for folder in folders:
         tell(finished=str(folder))
     return 0
+
+
+def _follow(spark: SparkSession, settings: Settings, chosen: argparse.Namespace, metrics: Metrics) -> None:
+    """Until someone asks for the end."""
+
+    def finished(folder: Path, _: Account) -> None:
+        tell(finished=str(folder))
+
+    ends: dict[str, Any] = {"out": chosen.out, "stopped": _Stop(), "finished": finished}
+    if chosen.watermark is None:
+        topics = subscription(chosen.topic)
+        serve(spark, settings, subscription=topics, quiet=chosen.quiet, metrics=metrics, say=tell_progress, **ends)
+        return
+    from spark_apps.reducer.unending import follow  # noqa: PLC0415 - takes a second to import
+
+    period = chosen.watermark
+    follow(spark, settings, topic=chosen.topic, period=period, metrics=metrics, say=tell_progress, **ends)
 
 
 def subscription(topics: str) -> tuple[str, str]:

@@ -20,13 +20,15 @@ from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
 from provenance_store.model.message import Message
 from provenance_store.reduction.schemas import GENERATED, HASHED_EDGE_SCHEMA, MESSAGE_SCHEMA, NAME_SCHEMA, USED
-from provenance_store.reduction.state import EDGES, MESSAGES, NAMES, REJECTED, Part, State
+from provenance_store.reduction.state import EDGES, MESSAGES, NAMES, REJECTED, TIMES, Part, State
 
 # The number of a message is its place: the partition above, the offset below.
 _OFFSET_BITS = 44
 # A part goes to disk when it holds so many edges: what a worker's memory must hold beside one Arrow batch.
 _EDGES_A_PART = 1_000_000
 _COMPRESSION: Literal["lz4"] = "lz4"
+# When each message was sent, in milliseconds.
+_TIME_SCHEMA = pl.Schema({"message": pl.Int64, "told_at": pl.Int64})
 _REJECTED_SCHEMA: dict[str, Any] = {
     "message": pl.Int64,
     "reason": pl.String,
@@ -118,6 +120,7 @@ class _Gathered:
         self.edges: list[pl.DataFrame] = []
         self.names: list[pl.DataFrame] = []
         self.rejected: list[pl.DataFrame] = []
+        self.times: list[pl.DataFrame] = []
         self.rows = 0
         self.told_at = 0
 
@@ -133,6 +136,7 @@ class _PartWriter:
     def add(self, columns: dict[str, list[Any]], messages: list[Message], local: Any) -> None:
         """Add a batch. Its messages are of one partition; they may be of several runs."""
         edges, names = local.edges(), local.names()
+        times = pl.DataFrame({name: columns[name] for name in _TIME_SCHEMA}, schema=_TIME_SCHEMA)
         origin = (columns["topic"][0], columns["partition"][0])
         runs = local.messages["run"].unique().to_list()
         for run in runs:
@@ -144,6 +148,7 @@ class _PartWriter:
             gathered.edges.append(own)
             gathered.names.append(names if alone else _named_in(own, names))
             gathered.rejected.append(_unread(of_run, columns["message"], messages))
+            gathered.times.append(times if alone else times.join(of_run.select("message"), on="message", how="semi"))
             gathered.rows += own.height
             gathered.told_at = max(gathered.told_at, *columns["told_at"])
 
@@ -175,8 +180,10 @@ class _PartWriter:
         edges = pl.concat([pl.DataFrame(schema=HASHED_EDGE_SCHEMA), *gathered.edges])
         names = pl.concat([pl.DataFrame(schema=NAME_SCHEMA), *gathered.names])
         rejected = pl.concat([pl.DataFrame(schema=_REJECTED_SCHEMA), *gathered.rejected])
+        times = pl.concat([pl.DataFrame(schema=_TIME_SCHEMA), *gathered.times])
         self._state.table(name, MESSAGES).parent.mkdir(parents=True)
-        for table, rows in ((MESSAGES, messages), (EDGES, edges), (NAMES, names), (REJECTED, rejected)):
+        tables = {MESSAGES: messages, EDGES: edges, NAMES: names, REJECTED: rejected, TIMES: times}
+        for table, rows in tables.items():
             if rows.height:
                 rows.write_parquet(self._state.table(name, table), compression=_COMPRESSION, statistics=False)
         return Part(

@@ -27,9 +27,16 @@ class Metrics:
         self._edges_local = count("edges_local", "Edges left by local reducers", "topic")
         self._edges_out = count("edges_out", "Dependencies in finished graphs")
         self._finished = count("runs_finished", "Graphs written", "verdict")
-        self._waiting = Gauge(
-            "headwater_waiting", "Messages not read yet", ("topic", "partition"), registry=self._registry
-        )
+        self._too_late = count("too_late", "Messages of runs that were finished and freed", "topic")
+        self._late = count("late", "Messages older than the watermark when they came")
+        self._unmade = count("unmade", "Items that were used and that nothing told the making of")
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"headwater_{name}", text, labels, registry=self._registry)
+
+        self._waiting = gauge("waiting", "Messages not read yet", "topic", "partition")
+        self._carried = gauge("carried", "Edges that a stream without end carries on")
+        self._watermark = gauge("watermark_seconds", "Up to when dependencies of a stream without end are final")
 
     def serve(self, port: int) -> int:
         """Answer on the port, or on any where it is 0; the port."""
@@ -59,3 +66,15 @@ class Metrics:
         """A graph was written."""
         self._edges_out.inc(account.edges_out)
         self._finished.labels(account.verdict).inc()
+
+    def came_too_late(self, topic: str, messages: int) -> None:
+        """Messages of a run came after it was finished and what was kept of it was freed."""
+        self._too_late.labels(topic).inc(messages)
+
+    def step(self, *, final: int, late: int, unmade: int, carried: int, watermark: int) -> None:
+        """A stream without end has made a step; the watermark is in milliseconds."""
+        self._edges_out.inc(final)
+        self._late.inc(late)
+        self._unmade.inc(unmade)
+        self._carried.set(carried)
+        self._watermark.set(watermark / 1000)

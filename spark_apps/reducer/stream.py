@@ -6,21 +6,22 @@ the batch is in the state once.
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from provenance_store.errors import JobError
+from provenance_store.errors import HeadwaterError, JobError, TransportError
 from provenance_store.model.message import Message
 from provenance_store.reduction.exact import Rejected
 from provenance_store.reduction.failpoints import reach
 from provenance_store.reduction.state import Part, State
 from provenance_store.services.service import Say
 from provenance_store.settings import Settings
-from spark_apps.reducer.deadletters import send_rejected
+from spark_apps.reducer.deadletters import REASON, send_rejected
 from spark_apps.reducer.local import place, reduce_partitions
 from spark_apps.reducer.progress import Lag, Place
 from spark_apps.session import kafka_source_options
@@ -28,10 +29,21 @@ from spark_apps.session import kafka_source_options
 _POLL_SECONDS = 0.2
 # A partition with messages that was not read for so long is named.
 _PATIENCE_SECONDS = 30.0
+# A letter up to this size surely fits a message.
+_LARGE_LETTER = 512 << 10
+_LONGEST_REASON = 500
+# In a letter without its value: how large that is. It stands in the topic where it was rejected from.
+LEFT_OUT = "left-out"
+
+# Partition and offset of a message that was rejected, and the message.
+Letter: TypeAlias = tuple[int, int, Rejected]
 
 
 class Stream:
-    """Topics that are read into a state."""
+    """Topics that are read into a state.
+
+    Batches up to `done` are. `keep` makes a batch done for ever, in one step; `watch` may look at its records before.
+    """
 
     def __init__(
         self,
@@ -40,9 +52,10 @@ class Stream:
         state: State,
         subscription: tuple[str, str],
         *,
-        done: Collection[int],
+        done: int,
         only: str | None = None,
-        heard: Callable[[list[Part]], None],
+        keep: Callable[[int, list[Part]], None],
+        watch: Callable[[DataFrame], DataFrame] = lambda records: records,
         lagging: Callable[[Mapping[Place, int]], None],
         say: Say,
     ) -> None:
@@ -51,18 +64,20 @@ class Stream:
         self._state = state
         self._subscription = subscription
         self._only = only
-        self._heard = heard
+        self._keep = keep
+        self._watch = watch
         self._lagging = lagging
         self._say = say
-        self._done = set(done)
+        self._done = done
+        self._refusal: HeadwaterError | None = None
 
     def catch_up(self) -> None:
         """Read what there is now."""
         self._read(self._writer().trigger(availableNow=True).start(), lambda: False)
 
-    def follow(self, until: Callable[[], bool]) -> None:
-        """Read what comes, until it is enough."""
-        self._read(self._writer().trigger(processingTime="0 seconds").start(), until)
+    def follow(self, until: Callable[[], bool], *, every: float = 0.0) -> None:
+        """Read what comes, until it is enough: as soon as there is a whole batch, or after so many seconds."""
+        self._read(self._writer(every).trigger(processingTime="0 seconds").start(), until)
 
     def _read(self, query: StreamingQuery, until: Callable[[], bool]) -> None:
         lag = Lag(_PATIENCE_SECONDS)
@@ -73,17 +88,21 @@ class Stream:
                 for stalled in lag.stalled():
                     self._say(stalled)
                 time.sleep(_POLL_SECONDS)
+            if self._refusal is not None:
+                raise self._refusal
             if (error := query.exception()) is not None:
                 raise JobError(f"The stream could not be read on: {error}")
         finally:
             query.stop()
 
-    def _writer(self) -> DataStreamWriter:
+    def _writer(self, delay: float = 0.0) -> DataStreamWriter:
+        batch = self._settings.reducer.messages_per_batch
+        patience = {"minOffsetsPerTrigger": str(batch), "maxTriggerDelay": f"{round(delay * 1000)}ms"} if delay else {}
         records = (
             self._spark.readStream.format("kafka")
-            .options(**kafka_source_options(self._settings))
+            .options(**kafka_source_options(self._settings), **patience)
             .option(*self._subscription)
-            .option("maxOffsetsPerTrigger", self._settings.reducer.messages_per_batch)
+            .option("maxOffsetsPerTrigger", batch)
             # What retention took away before it was read is missing from the manifest's count, and named there.
             .option("failOnDataLoss", "false")
             .load()
@@ -95,26 +114,56 @@ class Stream:
         return records.writeStream.foreachBatch(self._take).option("checkpointLocation", checkpoint)
 
     def _take(self, records: DataFrame, batch: int) -> None:
-        if batch in self._done:
+        if batch <= self._done:
             return
-        parts = reduce_partitions(records, self._state.folder, only=self._only)
+        parts = reduce_partitions(self._watch(records), self._state.folder, only=self._only)
         reach("parts written")
         for topic in {part.topic for part in parts if part.rejected}:
             self._send_rejected(topic, [part for part in parts if part.topic == topic])
         reach("rejected sent")
-        self._state.record(batch, parts)
-        self._done.add(batch)
-        self._heard(parts)
+        try:
+            self._keep(batch, parts)
+        except HeadwaterError as error:  # Spark would wrap it in its own words
+            self._refusal = error
+            raise
+        self._done = batch
         reach("batch recorded")
         self._say(_describe(batch, parts))
 
     def _send_rejected(self, topic: str, parts: Sequence[Part]) -> None:
-        letters = []
-        for row in self._state.read_rejected(parts):
-            headers = dict(zip(row["names"] or (), row["values"] or (), strict=True))  # type: ignore[call-overload]
-            message = Message(headers, bytes(row["value"] or b""))  # type: ignore[call-overload]
-            letters.append((*place(int(row["message"])), Rejected(message, str(row["reason"]))))  # type: ignore[call-overload]
-        send_rejected(self._settings, topic, letters)
+        letters = [_letter(row) for row in self._state.read_rejected(parts)]
+        send_rejected(self._settings, topic, [one for one in letters if _size(one) <= _LARGE_LETTER])
+        for letter in letters:
+            if _size(letter) > _LARGE_LETTER:
+                self._send_large(topic, letter)
+
+    def _send_large(self, topic: str, letter: Letter) -> None:
+        """What just fitted a message may be too large with the reason beside it; then the value stays where it is."""
+        try:
+            send_rejected(self._settings, topic, [letter])
+        except TransportError:
+            partition, offset, rejected = letter
+            told = {REASON: rejected.reason, LEFT_OUT: f"{len(rejected.message.value)} bytes"}
+            send_rejected(self._settings, topic, [(partition, offset, Rejected(Message(told, b""), rejected.reason))])
+
+
+def _letter(row: Mapping[str, Any]) -> Letter:
+    headers = dict(zip(row["names"] or (), row["values"] or (), strict=True))
+    message = Message(headers, bytes(row["value"] or b""))
+    return *place(int(row["message"])), Rejected(message, _shorten(str(row["reason"])))
+
+
+def _shorten(reason: str) -> str:
+    """A reason as a header holds it: what was wrong may be a text of megabytes."""
+    if len(reason) <= _LONGEST_REASON:
+        return reason
+    half = _LONGEST_REASON // 2
+    return f"{reason[:half]} … {reason[-half:]}"
+
+
+def _size(letter: Letter) -> int:
+    _, _, (message, _) = letter
+    return len(message.value) + sum(len(name) + len(text) for name, text in message.headers.items())
 
 
 def is_of(run: str) -> Column:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,19 +25,26 @@ class Service:
 
     def finished(self) -> Path:
         """The next folder that it has finished."""
+        return Path(next(told["finished"] for told in self._told() if "finished" in told))
+
+    def says(self, words: str) -> str:
+        """The next progress with these words in it."""
+        return next(told["progress"] for told in self._told() if words in told.get("progress", ""))
+
+    def _told(self) -> Iterator[dict[str, str]]:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             told = json.loads(line) if line.startswith(b"{") else {}
             assert "error" not in told, told
-            if "finished" in told:
-                return Path(told["finished"])
+            yield told
         raise AssertionError("the service has ended")
 
 
 @contextmanager
-def following(settings: Settings, home: Path, topics: str, out: Path) -> Iterator[Service]:
+def following(settings: Settings, home: Path, topics: str, out: Path, **reducer: str) -> Iterator[Service]:
     environment = {
         **os.environ,
+        **{f"HEADWATER_REDUCER__{name.upper()}": value for name, value in reducer.items()},
         "HEADWATER_KAFKA__BOOTSTRAP_SERVERS": settings.bootstrap_servers,
         "HEADWATER_HOME": str(home),
         "HEADWATER_JVM": str(settings.jvm),
@@ -76,3 +84,34 @@ def test_runs_of_many_topics_are_finished_as_they_end(kafka_service: Settings, t
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(timeout=60) == 0
     assert (out / "late" / "account.json").stat().st_mtime_ns == written
+
+
+def test_a_finished_run_is_freed_and_its_graph_outlives_what_comes_too_late(
+    kafka_service: Settings, tmp_path: Path
+) -> None:
+    whole = [*stream("whole", lake=True, seed=41), manifest("whole", WHOLE)]
+    again = [*stream("whole", lake=True, seed=42), manifest("whole", WHOLE, generation=1)]
+    out, home = tmp_path / "out", tmp_path / "home"
+    send(kafka_service, "freed.one", whole)
+    with following(kafka_service, home, "freed.one", out, keep_finished_hours="0.0001", metrics_port="0") as service:
+        metrics = service.says("metrics on ").split()[-1]
+        assert service.finished() == out / "whole"
+        service.says("freed what was kept of 1 finished runs")
+        (parts,) = home.glob("reducer/*/parts")
+        assert [*parts.iterdir()] == []
+        send(kafka_service, "freed.one", [whole[0]])
+        assert "freed, before 1 more of its messages came" in service.says("run whole was finished")
+        assert_same(out / "whole", Account.read(out / "whole"), in_library(whole)["whole"])
+        with urllib.request.urlopen(metrics) as answer:  # noqa: S310 - our own server
+            assert 'headwater_too_late_total{topic="freed.one"} 1.0' in answer.read().decode()
+        service.says("freed what was kept of 1 finished runs")
+        service.process.kill()
+    # Also after a restart; and a run that is executed again, under its id, is a new one.
+    send(kafka_service, "freed.one", [whole[0]])
+    with following(kafka_service, home, "freed.one", out) as service:
+        service.says("run whole was finished")
+        assert_same(out / "whole", Account.read(out / "whole"), in_library(whole)["whole"])
+        send(kafka_service, "freed.one", again)
+        assert service.finished() == out / "whole"
+        account = Account.read(out / "whole")
+        assert (account.verdict, account.generation) == ("complete", 1)

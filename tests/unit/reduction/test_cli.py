@@ -37,6 +37,34 @@ def test_one_run_goes_into_the_folder_and_a_table_is_shown(recording: Path, tmp_
     assert "complete" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["t", "--watermark", "10m"], "give --follow too"),
+        (["t.*", "--follow", "--watermark", "10m"], "start a reducer for each"),
+        (["t,u", "--follow", "--watermark", "10m"], "start a reducer for each"),
+        (["t", "--follow", "--watermark", "soon"], "'soon' is no period"),
+        (["t", "--follow", "--watermark", "0s"], "no period"),
+        (["t", "--follow", "--run", "r"], "leave them out"),
+        (["t", "--follow", "--wait", "3"], "leave them out"),
+    ],
+)
+def test_what_does_not_go_together_is_told(arguments: list[str], reason: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, InputError)
+    assert reason in str(done.exception)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400)])
+def test_a_period_is_told_in_seconds_minutes_or_hours(
+    text: str, seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr("provenance_store.cli.reduce.listen", lambda command, *_: started.append(command) or [])
+    CliRunner().invoke(app, ["t", "--out", str(tmp_path), "--follow", "--watermark", text], catch_exceptions=False)
+    assert f"--watermark={float(seconds)}" in started[0]
+
+
 @pytest.mark.parametrize("what", ["run", "out", "empty"])
 def test_bad_input_is_a_sentence(what: str, recording: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
