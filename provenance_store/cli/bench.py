@@ -4,10 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from provenance_store.cli.console import make_console
+from provenance_store.cli.console import make_console, print_json, print_table, show_progress
 from provenance_store.errors import InputError, JobError
 from provenance_store.settings import load_settings
 
@@ -27,18 +25,16 @@ def transport(
     """Kafka producer and consumer on one core: many executions a message, beside one edge a message."""
     from provenance_store.bench.transport import measure_transport
 
-    console = Console(stderr=True)
-    with console.status("Sending and reading …"):
+    with show_progress("Sending and reading …"):
         rows = measure_transport(load_settings(), executions, repeat)
     if json_output:
-        Console(highlight=False, soft_wrap=True).print_json(data=[row.to_dict() for row in rows])
+        print_json([row.to_dict() for row in rows])
         return
-    table = Table(title=f"Transport, {executions:,} executions of three edges, {repeat} times: median (least to most)")
-    for column in ("", "messages", "edges/s", "MB/s of PROV-JSON", "MB/s per core used"):
-        table.add_column(column, justify="left" if not column else "right")
-    for row in rows:
-        table.add_row(row.name, f"{row.messages:,}", row.edges_per_second, row.megabytes_per_second, row.per_core)
-    make_console().print(table)
+    print_table(
+        f"Transport, {executions:,} executions of three edges, {repeat} times: median (least to most)",
+        ("", "messages", "edges/s", "MB/s of PROV-JSON", "MB/s per core used"),
+        [(row.name, f"{row.messages:,}", row.edges_per_second, row.megabytes_per_second, row.per_core) for row in rows],
+    )
 
 
 @benches.command()
@@ -55,23 +51,16 @@ def capture(
     chosen = case or list(CASES)
     if unknown := [name for name in chosen if name not in CASES]:
         raise InputError(f"There is no case {unknown[0]!r}. There are: {', '.join(CASES)}.")
-    console = make_console(stderr=True)
-    with console.status("Starting …") as status:
-        say = status.update if console.is_terminal else console.print
+    with show_progress("Starting …") as say:
         measured = list(measure_capture(rows=rows, tweets=tweets, repeat=repeat, cases=chosen, say=say))
     if json_output:
-        Console(highlight=False, soft_wrap=True).print_json(data=[row.to_dict() for row in measured])
+        print_json([row.to_dict() for row in measured])
     else:
         title = f"Capture, {rows:,} rows or {tweets:,} tweets, {repeat} times in turns: median (least to most)"
-        table = Table(*COLUMNS[:1], title=title)
-        for column in COLUMNS[1:]:
-            table.add_column(column, justify="right")
-        for row in measured:
-            table.add_row(*row.cells())
-        make_console().print(table)
+        print_table(title, COLUMNS, [row.cells() for row in measured])
     failed = {row.case: row.error for row in measured if row.error}
     for name, error in failed.items():
-        console.print(f"{name}: {error}", markup=False)
+        make_console(stderr=True).print(f"{name}: {error}", markup=False)
     if failed:
         raise typer.Exit(1)
 
@@ -87,19 +76,13 @@ def reduce(
     """Reduction of the hashtag-count stream on one core, beside JSON objects and joins over strings."""
     from provenance_store.bench.reduce import COLUMNS, SIZES, measure_reduce
 
-    console = make_console(stderr=True)
-    with console.status("Starting …") as status:
-        say = status.update if console.is_terminal else console.print
+    with show_progress("Starting …") as say:
         measured = measure_reduce(sizes=tweets or SIZES, repeat=repeat, say=say)
     if json_output:
-        Console(highlight=False, soft_wrap=True).print_json(data=measured.to_dicts())
+        print_json(measured.to_dicts())
     else:
-        table = Table(title=f"Reduction of the hashtag-count stream, {repeat} times: median (least to most)")
-        for column in COLUMNS:
-            table.add_column(column, justify="left" if not column else "right")
-        for cells in measured.cells():
-            table.add_row(*cells)
-        make_console().print(table)
+        title = f"Reduction of the hashtag-count stream, {repeat} times: median (least to most)"
+        print_table(title, COLUMNS, list(measured.cells()))
     if wrong := [row for row in measured.rows if row.exact is False]:
         raise JobError(f"{wrong[0].way} of {wrong[0].tweets:,} tweets did not give the true dependencies.")
 
@@ -116,19 +99,12 @@ def pipeline(
     """From a topic to graph.parquet: sizes beside each other, one core beside two, after the job and beside it."""
     from provenance_store.bench.pipeline import COLUMNS, measure_pipeline
 
-    console = make_console(stderr=True)
-    with console.status("Starting …") as status:
-        say = status.update if console.is_terminal else console.print
+    with show_progress("Starting …") as say:
         measured = list(measure_pipeline(sizes=tweets or [200_000, 1_000_000], repeat=repeat, once=once, say=say))
     if json_output:
-        Console(highlight=False, soft_wrap=True).print_json(data=[row.to_dict() for row in measured])
+        print_json([row.to_dict() for row in measured])
     else:
-        table = Table(title="Kafka to graph.parquet")
-        for column in COLUMNS:
-            table.add_column(column, justify="right")
-        for row in measured:
-            table.add_row(*row.cells())
-        make_console().print(table)
+        print_table("Kafka to graph.parquet", COLUMNS, [row.cells() for row in measured])
     if wrong := [row for row in measured if not row.exact]:
         raise JobError(f"The stream of {wrong[0].tweets:,} tweets did not give the true dependencies.")
 
@@ -145,20 +121,13 @@ def graph(
     """The lake graph on a Neo4j of its own: merging beside one transaction an output, questions, a large answer."""
     from provenance_store.bench.graph import measure_graph
 
-    console = make_console(stderr=True)
-    with console.status("Starting …") as status:
-        say = status.update if console.is_terminal else console.print
+    with show_progress("Starting …") as say:
         measured = measure_graph(tweets=tweets, questions=questions, baseline_outputs=baseline_outputs, say=say)
     if json_output:
-        Console(highlight=False, soft_wrap=True).print_json(data=measured.to_dict())
+        print_json(measured.to_dict())
     else:
         for title, columns, rows in measured.tables():
-            table = Table(title=title)
-            for column in columns:
-                table.add_column(column, justify="right" if column else "left")
-            for cells in rows:
-                table.add_row(*cells)
-            make_console().print(table)
+            print_table(title, columns, rows)
     if measured.wrong:
         raise JobError(f"{measured.wrong:,} answers differ from what the data says.")
 
@@ -187,8 +156,7 @@ def paper(
     from provenance_store.bench.paper_accuracy import PERCENTS
     from provenance_store.bench.paper_sizes import BATCHES
 
-    console = make_console(stderr=True)
-    with console.status("Starting …") as status:
+    with show_progress("Starting …") as say:
         measured = measure_paper(
             Tweets(accuracy_tweets, local_tweets, table_tweets, speedup_tweets),
             percents=percent or PERCENTS,
@@ -197,17 +165,12 @@ def paper(
             repeat=repeat,
             seed=seed,
             figures=figures,
-            say=status.update if console.is_terminal else console.print,
+            say=say,
         )
     if json_output:
-        Console(highlight=False, soft_wrap=True).print_json(data=measured.to_dict())
+        print_json(measured.to_dict())
     else:
         for title, columns, rows in measured.tables():
-            table = Table(title=title)
-            for number, column in enumerate(columns):
-                table.add_column(column, justify="right" if number else "left")
-            for cells in rows:
-                table.add_row(*cells)
-            make_console().print(table)
+            print_table(title, columns, rows)
     if wrong := measured.wrong():
         raise JobError(f"This must not be: {wrong[0]}.")

@@ -40,6 +40,11 @@ class AnswerFormat(StrEnum):
     TREE = "tree"
     TABLE = "table"
     JSON = "json"
+    PROV_JSON = "prov-json"
+    PROV_N = "prov-n"
+    PROV_XML = "prov-xml"
+    DOT = "dot"
+    SVG = "svg"
 
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="The records to start from, as lake:… ids.")]
@@ -224,8 +229,12 @@ def _show(ask: "Callable[[LakeGraph], Trace]", form: AnswerFormat, *, counts: bo
                 settled(lambda: _write(ask(graph), file))
                 file.seek(0)
                 shutil.copyfileobj(file, sys.stdout.buffer)
-        else:
+        elif form in {AnswerFormat.TREE, AnswerFormat.TABLE}:
             make_console().print(settled(lambda: _rendered(ask(graph), form)))
+        else:
+            from provenance_store.export import write_answer
+
+            print(write_answer(settled(lambda: ask(graph).answer()), form))
 
 
 def _show_counts(trace: "Trace", *, as_json: bool) -> None:

@@ -3,16 +3,14 @@
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from provenance_store.cli.console import make_console
+from provenance_store.cli.console import make_console, show_progress
 from provenance_store.errors import InputError
 from provenance_store.model.account import Account
 from provenance_store.reduction import output
@@ -55,7 +53,7 @@ def reduce(
     if follow and (run is not None or wait):
         raise InputError("--run and --wait are for a reduction that ends: leave them out with --follow.")
     period = None if watermark is None else _read_period(watermark, source, follow=follow)
-    with _progress() as say:
+    with show_progress("reducing") as say:
         if follow:
             for folder, account in follow_topics(source, out, say, quiet=quiet, period=period):
                 _show({folder: account}, as_json=as_json)
@@ -105,17 +103,6 @@ def _read_period(text: str, topic: str, *, follow: bool) -> float:
 
 def _application(topics: str, out: Path) -> list[str]:
     return [sys.executable, "-m", "spark_apps.reducer", f"--topic={topics}", f"--out={out}"]
-
-
-@contextmanager
-def _progress() -> Iterator[Say]:
-    """Lines on standard error, or one that changes in place on a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
-        return
-    with console.status("reducing") as status:
-        yield status.update
 
 
 def _show(accounts: dict[Path, Account], *, as_json: bool) -> None:

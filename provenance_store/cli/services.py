@@ -1,9 +1,7 @@
 """`headwater up`, `down`, `status` and `fetch`: the local services."""
 
 import json
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from provenance_store.cli.console import make_console
+from provenance_store.cli.console import make_console, show_progress
 from provenance_store.services import jvm, lifecycle, registry
-from provenance_store.services.service import Say, State, Status
+from provenance_store.services.service import State, Status
 from provenance_store.settings import load_settings
 
 app = typer.Typer()
@@ -30,7 +28,7 @@ def up(names: Names = None, *, as_json: AsJson = False) -> None:
     """Start local services and wait until they answer: Kafka and Neo4j, or those named."""
     settings = load_settings()
     rows = []
-    with _progress() as say:
+    with show_progress() as say:
         for service in registry.services(settings, names or registry.DEFAULT):
             if not names and (setting := service.configured_elsewhere):
                 say(
@@ -49,7 +47,7 @@ def down(
     as_json: AsJson = False,
 ) -> None:
     """Stop local services: all, or those named."""
-    with _progress() as say:
+    with show_progress() as say:
         chosen = registry.services(load_settings(), names or ())
         rows = [lifecycle.down(service, say, purge_data=purge_data) for service in reversed(chosen)]
     _show(rows[::-1], as_json=as_json)
@@ -84,7 +82,7 @@ def fetch(
 ) -> None:
     """Fetch the JVM parts ahead of their first use: all, or those named."""
     settings = load_settings()
-    with _progress() as say:
+    with show_progress() as say:
         folders = {part: str(jvm.fetch(settings, part, say)) for part in parts or jvm.parts()}
     if as_json:
         typer.echo(json.dumps(folders))
@@ -97,17 +95,6 @@ def _near(folder: str) -> str:
     """A path as it is written from here, where that is shorter to read."""
     path = Path(folder)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
-
-
-@contextmanager
-def _progress() -> Iterator[Say]:
-    """Progress on standard error: a spinner for people, lines for logs."""
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
-    if not console.is_terminal:
-        yield lambda text: print(text, file=sys.stderr, flush=True)
-        return
-    with console.status("") as spinner:
-        yield spinner.update
 
 
 def _show(rows: Sequence[Status], *, as_json: bool) -> None:

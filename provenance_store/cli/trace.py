@@ -1,20 +1,17 @@
 """`headwater trace`: questions about many thousands of records at once, by the Spark application in its own process."""
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from provenance_store.cli.console import make_console
+from provenance_store.cli.console import make_console, show_progress
 from provenance_store.export.bulk import BulkSummary
 from provenance_store.services.application import listen
-from provenance_store.services.service import Say
 
 app = typer.Typer()
 trace_app = typer.Typer(help="Trace many thousands of records at once, on Spark, without Neo4j.", no_args_is_help=True)
@@ -70,21 +67,10 @@ def _trace(direction: str, reduced: list[Path], options: Mapping[str, object], o
         name if value is True else f"{name}={value}" for name, value in options.items() if value not in {None, False}
     ]
     command = [sys.executable, "-m", "spark_apps.lineage", direction, *given, "--", *map(str, reduced)]
-    with _progress() as say:
+    with show_progress("tracing") as say:
         for _ in listen(command, f"The {direction} trace", say):
             pass
     return BulkSummary.read(out)
-
-
-@contextmanager
-def _progress() -> Iterator[Say]:
-    """Lines on standard error, or one that changes in place on a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
-        return
-    with console.status("tracing") as status:
-        yield status.update
 
 
 def _show(summary: BulkSummary, out: Path, *, as_json: bool) -> None:
