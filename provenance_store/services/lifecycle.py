@@ -43,8 +43,11 @@ def up(service: Service, say: Say) -> Status:
         running = read_pid_file(service.pid_file)
         if before.state is State.NOT_ANSWERING and running is not None:
             say(f"{service.name} runs as pid {running.pid}, waiting until it answers")
-            _wait(service, running)
-            return _status(service, State.RUNNING, running)
+            try:
+                _wait(service, running)
+                return _status(service, State.RUNNING, running)
+            except _EndedError:  # it was on its way out, not in
+                say(f"{service.name} has ended, starting it again")
         return _status(service, State.RUNNING, _start(service, say))
 
 
@@ -70,6 +73,10 @@ def _status(service: Service, state: State, identity: Identity | None) -> Status
     )
 
 
+class _EndedError(ServiceError):
+    """A service that was waited for is no more."""
+
+
 def _start(service: Service, say: Say) -> Identity:
     _stop(service, None, say)  # after a crash: a stale pid file, and what the process may have left behind
     require_free(service)
@@ -93,7 +100,7 @@ def _wait(service: Service, identity: Identity) -> None:
     deadline = time.monotonic() + service.settings.services.start_timeout_seconds
     while not service.answers():
         if not is_alive(identity):
-            raise ServiceError(f"{service.name} ended while it was starting.{_log_tail(service)}")
+            raise _EndedError(f"{service.name} ended while it was starting.{_log_tail(service)}")
         if time.monotonic() > deadline:
             raise ServiceError(
                 f"{service.name} (pid {identity.pid}) did not answer on {service.address} within "
@@ -102,7 +109,7 @@ def _wait(service: Service, identity: Identity) -> None:
             )
         time.sleep(0.1)
     if not is_alive(identity):  # then it was someone else who answered
-        raise ServiceError(f"{service.name} ended while it was starting.{_log_tail(service)}")
+        raise _EndedError(f"{service.name} ended while it was starting.{_log_tail(service)}")
 
 
 def _log_tail(service: Service) -> str:
