@@ -9,7 +9,7 @@ one piece, as a Hadoop mapper and its combiner are, that is most of a run. Three
     contract_group(edges, shared)        of a group: its edges between records and shared items
 
 An item is known here by the upper half of its hash. Two that agree in it by chance pass for one that is shared, which
-costs a join and changes nothing.
+costs a join and leaves the graph as it is; where one of the two is unmade it is not counted.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ import numpy as np
 import polars as pl
 
 from provenance_store.reduction.contract import contract
-from provenance_store.reduction.intern import in_lake, number_hashes
+from provenance_store.reduction.hashed import number_columns
+from provenance_store.reduction.intern import in_lake
 from provenance_store.reduction.native import Codes, Flags, Numbers, Relations
 from provenance_store.reduction.schemas import GENERATED
 
@@ -95,10 +96,7 @@ class _Group(NamedTuple):
 
     @classmethod
     def of(cls, edges: pl.DataFrame) -> "_Group":
-        hi, lo = (np.concatenate([edges[f"dependent_{half}"], edges[f"dependency_{half}"]]) for half in ("hi", "lo"))
-        codes, firsts = number_hashes(hi, lo)
-        hi, lo = hi[firsts], lo[firsts]
-        dependent, dependency = np.split(codes, 2)
+        hi, lo, (dependent, dependency) = number_columns((edges, "dependent_"), (edges, "dependency_"))
         return cls(edges["relation"].to_numpy(), dependent, dependency, hi, lo, in_lake(lo))
 
     def would_multiply(self) -> Flags:

@@ -24,9 +24,10 @@ import polars as pl
 
 from provenance_store.model.account import Account
 from provenance_store.reduction.contract import Pairs, contract
-from provenance_store.reduction.intern import in_lake, number_hashes
+from provenance_store.reduction.hashed import number_columns, spell
+from provenance_store.reduction.intern import in_lake
 from provenance_store.reduction.native import Codes, Flags, Numbers
-from provenance_store.reduction.schemas import DERIVED, GENERATED, GRAPH_SCHEMA, NAME_SCHEMA, USED
+from provenance_store.reduction.schemas import DERIVED, GENERATED, NAME_SCHEMA, USED
 
 # The watermark while no time is known.
 BEFORE_ALL = -(1 << 62)
@@ -99,7 +100,7 @@ def advance(carried: Carried, edges: pl.DataFrame, names: pl.DataFrame, watermar
     """Take in the edges of one run after TOLD_EDGE_SCHEMA with names after NAME_SCHEMA, up to a watermark."""
     told = pl.concat([carried.edges, edges])
     known = pl.concat([carried.names, names.filter("lake")])
-    columns = (
+    hi, lo, (dependent, dependency, own, named, *given) = number_columns(
         (told, "dependent_"),
         (told, "dependency_"),
         (carried.recent, ""),
@@ -107,12 +108,7 @@ def advance(carried: Carried, edges: pl.DataFrame, names: pl.DataFrame, watermar
         (carried.given, "output_"),
         (carried.given, "input_"),
     )
-    hi, lo = (np.concatenate([table[end + half] for table, end in columns]) for half in ("hi", "lo"))
-    codes, firsts = number_hashes(hi, lo)
-    hi, lo = hi[firsts], lo[firsts]
-    bounds = np.cumsum([table.height for table, _ in columns])[:-1]
-    dependent, dependency, own, named, *given = np.split(codes, bounds)
-    ids = _Ids.of(told, dependent, dependency, carried.recent, own, len(firsts))
+    ids = _Ids.of(told, dependent, dependency, carried.recent, own, len(lo))
     is_record = in_lake(lo) & ~ids.is_activity
     is_recent = ids.told_at >= watermark
     is_open = ~is_record & is_recent
@@ -123,7 +119,7 @@ def advance(carried: Carried, edges: pl.DataFrame, names: pl.DataFrame, watermar
     is_live = is_record & is_recent
     is_live[waiting.output] = True
     remembered = _choose(Pairs(*map(np.concatenate, zip(given, final, strict=True))), is_live)
-    name_of = np.full(len(firsts), -1, np.int64)
+    name_of = np.full(len(lo), -1, np.int64)
     name_of[named] = np.arange(known.height)
     ends = np.unique(np.concatenate(waiting))
     rest = Carried(
@@ -132,13 +128,8 @@ def advance(carried: Carried, edges: pl.DataFrame, names: pl.DataFrame, watermar
         known[_places(name_of, ends[is_record[ends]])],
         _pair(hi, lo, remembered),
     )
-    spelled = {
-        "output": known["id"].gather(_places(name_of, final.output)),
-        "input": known["id"].gather(_places(name_of, final.input)),
-    }
     is_unmade = ids.is_used & ~ids.is_made & ~ids.is_activity & ~is_record & ~is_open
-    graph = pl.DataFrame(spelled, schema=GRAPH_SCHEMA).sort("output", "input")
-    return Step(graph, rest, int(is_unmade.sum()))
+    return Step(spell(final, name_of, known["id"]), rest, int(is_unmade.sum()))
 
 
 class UnendingAccount(Account, frozen=True, kw_only=True):
