@@ -22,6 +22,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     tweets: int
     cores: int
     beside: bool
+    with_broker: bool
     messages: int
     bytes: int
     edges_in: int
@@ -41,7 +42,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return [
             str(self.turn),
             f"{self.tweets:,}",
-            f"{self.cores}{', beside the job' if self.beside else ''}",
+            f"{self.cores}{', beside the job' * self.beside}{', the broker too' * self.with_broker}",
             f"{self.edges_in:,}",
             f"{self.edges_local:,}",
             f"{self.edges_out:,}",

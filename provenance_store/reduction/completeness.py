@@ -90,7 +90,7 @@ def _judge_run(run: str, group: pl.DataFrame) -> Judgement:
     missing = {} if manifest is None else _missing(once, manifest)
     return Judgement(
         run=run,
-        dic=_choose_dic(announced, used, group),
+        dic=choose_dic(announced, used, group),
         verdict=_verdict(manifest, missing),
         messages=rest.height,
         bytes=int(rest["bytes"].sum()),
@@ -140,7 +140,7 @@ def _missing(once: pl.DataFrame, manifest: Manifest) -> dict[str, list[int]]:
     }
 
 
-def _choose_dic(*sources: pl.DataFrame) -> str:
+def choose_dic(*sources: pl.DataFrame) -> str:
     """The DIC as the first of the sources that names one has it."""
     for messages in sources:
         names = messages["dic"].filter(messages["dic"] != "")

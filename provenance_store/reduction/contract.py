@@ -49,9 +49,8 @@ def contract(
         outputs = inputs = lake & ~is_activity if kept is None else (lake & ~is_activity) | kept
     else:
         outputs, inputs = _sinks_and_sources(dependent, dependency, ~is_activity)
-    spans = np.zeros(ids + 1, np.int64)
-    np.cumsum(np.bincount(dependent, minlength=ids), out=spans[1:])
-    return Pairs(*_reach(dependency[_group(dependent, spans)], spans, outputs, inputs))
+    begins = np.flatnonzero(outputs).astype(np.int32)
+    return Pairs(*search(*arrange(dependent, dependency, ids), inputs, inputs, begins, begins))
 
 
 def count_unmade(relation: Relations, dependent: Codes, dependency: Codes, lake: Flags) -> int:
@@ -72,48 +71,61 @@ def _sinks_and_sources(dependent: Codes, dependency: Codes, is_entity: Flags) ->
     return is_entity & ~is_depended_on, is_entity & ~is_made
 
 
+def arrange(dependent: Codes, dependency: Codes, ids: int) -> tuple[Codes, Numbers]:
+    """What each of the ids depends on: all of it, in the order of what depends, and where the span of each begins."""
+    spans = np.zeros(ids + 1, np.int64)
+    np.cumsum(np.bincount(dependent, minlength=ids), out=spans[1:])
+    return _place(dependent, dependency, spans), spans
+
+
 @compiled
-def _group(dependent: Codes, spans: Numbers) -> Numbers:
-    """The edges in the order of what depends, which takes its span of them."""
-    place, order = spans[:-1].copy(), np.empty(len(dependent), np.int64)
+def _place(dependent: Codes, dependency: Codes, spans: Numbers) -> Codes:
+    place, targets = spans[:-1].copy(), np.empty(len(dependent), np.int32)
     for edge in range(len(dependent)):
-        order[place[dependent[edge]]] = edge
+        targets[place[dependent[edge]]] = dependency[edge]
         place[dependent[edge]] += 1
-    return order
+    return targets
 
 
 @compiled
-def _reach(targets: Codes, spans: Numbers, outputs: Flags, inputs: Flags) -> tuple[Codes, Codes]:
-    """Every (output, input) with a path from the one to the other that crosses no other input.
+def search(
+    targets: Codes, spans: Numbers, stops: Flags, wanted: Flags, origins: Codes, starts: Codes
+) -> tuple[Codes, Codes]:
+    """Every (origin, wanted node) with a path of one edge or more from a start of the origin that crosses no stop.
 
-    From each output by itself, each node once: what that costs is what it reaches, and a cycle no more than its length.
+    Starts come sorted by their origins, each once for an origin. From the starts of each origin by themselves, each
+    node once: what that costs is what they reach, and a cycle no more than its length.
     """
-    seen_from = np.full(len(outputs), -1, np.int32)
-    pending = np.empty(len(outputs), np.int32)
+    seen_from = np.full(len(stops), -1, np.int32)
+    pending = np.empty(len(stops) + 1, np.int32)
     found = 0
-    found_outputs, found_inputs = np.empty(1024, np.int32), np.empty(1024, np.int32)
-    for output in range(len(outputs)):
-        if not outputs[output]:
-            continue
-        pending[0] = output
-        waiting = 1
+    found_origins, found_nodes = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    begin = 0
+    while begin < len(starts):
+        origin, waiting, end = origins[begin], 0, begin
+        while end < len(starts) and origins[end] == origin:
+            # A stop can be reached again, and then counts; whatever else is met again has been followed.
+            if not stops[starts[end]]:
+                seen_from[starts[end]] = begin
+            pending[waiting] = starts[end]
+            waiting += 1
+            end += 1
         while waiting:
             waiting -= 1
             node = pending[waiting]
             for place in range(spans[node], spans[node + 1]):
                 target = targets[place]
-                if seen_from[target] == output:
+                if seen_from[target] == begin:
                     continue
-                seen_from[target] = output
-                if not inputs[target]:
-                    # The output itself has been followed, where a cycle leads back to it.
-                    if target != output:
-                        pending[waiting] = target
-                        waiting += 1
-                    continue
-                if found == len(found_outputs):
-                    found_outputs = np.append(found_outputs, np.empty_like(found_outputs))
-                    found_inputs = np.append(found_inputs, np.empty_like(found_inputs))
-                found_outputs[found], found_inputs[found] = output, target
-                found += 1
-    return found_outputs[:found], found_inputs[:found]
+                seen_from[target] = begin
+                if not stops[target]:
+                    pending[waiting] = target
+                    waiting += 1
+                if wanted[target]:
+                    if found == len(found_origins):
+                        found_origins = np.append(found_origins, np.empty_like(found_origins))
+                        found_nodes = np.append(found_nodes, np.empty_like(found_nodes))
+                    found_origins[found], found_nodes[found] = origin, target
+                    found += 1
+        begin = end
+    return found_origins[:found], found_nodes[:found]

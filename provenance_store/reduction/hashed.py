@@ -18,13 +18,28 @@ def contract_hashed(edges: pl.DataFrame, names: pl.DataFrame, *, names_records: 
     _, lo, (dependent, dependency, own) = number_columns((edges, "dependent_"), (edges, "dependency_"), (names, ""))
     numbered = edges["relation"].to_numpy(), dependent, dependency, in_lake(lo)
     pairs = contract(*numbered, names_records=names_records)
-    named = np.full(len(lo), -1, np.int64)
-    named[own] = np.arange(names.height)
-    return spell(pairs, named, names["id"]), count_unmade(*numbered) if names_records else 0
+    graph = spell(pairs, _name(own, len(lo)), names["id"])
+    return graph, count_unmade(*numbered) if names_records else 0
+
+
+def spell_hashed(pairs: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """The graph, sorted and each dependency once, of pairs of hashes (output, input) and names after NAME_SCHEMA."""
+    _, lo, (output, given, own) = number_columns((pairs, "output_"), (pairs, "input_"), (names, ""))
+    return spell(Pairs(output, given), _name(own, len(lo)), names["id"])
+
+
+def _name(own: Codes, ids: int) -> Numbers:
+    """Which name is of which number, or -1, where `own` are the numbers of the names."""
+    named = np.full(ids, -1, np.int64)
+    named[own] = np.arange(len(own))
+    return named
 
 
 def spell(pairs: Pairs, named: Numbers, texts: pl.Series) -> pl.DataFrame:
-    """The pairs as texts, sorted, where `named` tells which text is of which number; each id is sorted once."""
+    """The pairs as texts, each once, where `named` tells which text is of which number.
+
+    They are sorted by their inputs, of which a graph has the most: who merges it meets each of them once.
+    """
     written = np.unique(np.concatenate(pairs))
     if (named[written] < 0).any():
         raise ValueError("an id has no name in the state")
@@ -32,9 +47,10 @@ def spell(pairs: Pairs, named: Numbers, texts: pl.Series) -> pl.DataFrame:
     order = own.arg_sort().to_numpy()
     rank = np.empty(len(named), np.int64)
     rank[written[order]] = np.arange(len(order))
-    keys = np.sort((rank[pairs.output] << 32) | rank[pairs.input])
+    keys = np.sort((rank[pairs.input] << 32) | rank[pairs.output])
+    keys = keys[np.diff(keys, prepend=-1) > 0]
     own = own.gather(order)
-    return pl.DataFrame({"output": own.gather(keys >> 32), "input": own.gather(keys & 0xFFFFFFFF)}, schema=GRAPH_SCHEMA)
+    return pl.DataFrame({"output": own.gather(keys & 0xFFFFFFFF), "input": own.gather(keys >> 32)}, schema=GRAPH_SCHEMA)
 
 
 class Numbered(NamedTuple):

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from provenance_store.model.files import write_whole
 from provenance_store.reduction.schemas import MESSAGE_SCHEMA
 
 MESSAGES, EDGES, NAMES, REJECTED, TIMES = "messages", "edges", "names", "rejected", "times"
@@ -93,7 +94,7 @@ class State:
 
     def record(self, batch: int, parts: Collection[Part]) -> None:
         """From here on the batch is done, with these parts and no others."""
-        self._replace(self._batches / f"{batch}.json", msgspec.json.encode(_Record(list(parts))))
+        write_whole(self._batches / f"{batch}.json", msgspec.json.encode(_Record(list(parts))))
 
     def table(self, part: str, table: str) -> Path:
         """Where a table of a part is."""
@@ -120,7 +121,7 @@ class State:
             run = (part.topic, part.run)
             known[run] = max(known.get(run, part.read_at), part.read_at)
         lines = [msgspec.json.encode(Forgotten(*run, at)) for run, at in known.items()]
-        self._replace(self._forgotten, b"\n".join(lines))
+        write_whole(self._forgotten, b"\n".join(lines))
         names = {part.name for part in parts}
         self._rewrite(lambda part: part.name not in names)
         self.discard(parts)
@@ -131,12 +132,6 @@ class State:
             return {}
         lines = map(_FORGOTTEN.decode, self._forgotten.read_bytes().splitlines())
         return {(one.topic, one.run): one.at for one in lines}
-
-    @staticmethod
-    def _replace(path: Path, content: bytes) -> None:
-        unfinished = path.with_suffix(".unfinished")
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
 
     def _rewrite(self, keeps: Callable[[Part], bool]) -> None:
         """Leave parts out of the records. The newest record stays in any case: it tells how far the stream was read."""

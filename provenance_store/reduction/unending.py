@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from provenance_store.model.account import Account
+from provenance_store.reduction.completeness import choose_dic
 from provenance_store.reduction.contract import Pairs, contract
 from provenance_store.reduction.hashed import number_columns, spell
 from provenance_store.reduction.intern import in_lake
@@ -172,10 +173,9 @@ class UnendingAccount(Account, frozen=True, kw_only=True):
     ) -> "UnendingAccount":
         """The account after a step that took in these messages, after MESSAGE_SCHEMA."""
         told = messages.filter(pl.col("manifest").is_null())
-        dics = messages["dic"].filter(messages["dic"] != "")
         return msgspec.structs.replace(
             self,
-            dic=self.dic or (str(dics.min()) if len(dics) else ""),
+            dic=self.dic or choose_dic(messages),
             messages=self.messages + told.height,
             bytes=self.bytes + int(told["bytes"].sum()),
             edges_in=self.edges_in + int(told["edges"].sum()),

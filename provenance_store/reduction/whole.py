@@ -96,7 +96,7 @@ def _contract_run(edges: Edges, ids: Ids, *, names_records: bool) -> Graph:
 
 
 def _spell(pairs: Pairs, starts: Numbers, stops: Numbers) -> pl.DataFrame:
-    """The pairs as texts, sorted; what is sorted as text is each id, once."""
+    """The pairs as texts, sorted as `hashed.spell` has them; what is sorted as text is each id, once."""
     is_written = np.zeros(len(starts), np.bool_)
     is_written[pairs.output] = True
     is_written[pairs.input] = True
@@ -104,8 +104,8 @@ def _spell(pairs: Pairs, starts: Numbers, stops: Numbers) -> pl.DataFrame:
     written = written[sort_texts(starts[written], stops[written])]
     rank = np.empty(len(starts), np.int64)
     rank[written] = np.arange(len(written))
-    keys = np.sort((rank[pairs.output] << 32) | rank[pairs.input])
+    keys = np.sort((rank[pairs.input] << 32) | rank[pairs.output])
     names = to_strings(starts[written], stops[written])
     return pl.DataFrame(
-        {"output": names.gather(keys >> 32), "input": names.gather(keys & 0xFFFFFFFF)}, schema=GRAPH_SCHEMA
+        {"output": names.gather(keys & 0xFFFFFFFF), "input": names.gather(keys >> 32)}, schema=GRAPH_SCHEMA
     )

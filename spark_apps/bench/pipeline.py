@@ -13,16 +13,18 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from provenance_store.bench.hashtag_stream import HashtagStream
-from provenance_store.errors import HeadwaterError, JobError
+from provenance_store.errors import JobError
 from provenance_store.model.account import Account
-from provenance_store.services.application import listen, tell, tell_progress
+from provenance_store.services import lifecycle
+from provenance_store.services.application import listen, tell, tell_failure, tell_progress
+from provenance_store.services.kafka import Kafka
 from provenance_store.settings import Settings, load_settings
 from provenance_store.transport.kafka import KafkaTransport
 from spark_apps.bench.usage import PeakDisk, PeakMemory
@@ -37,24 +39,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--once", action="store_true")
     given = parser.parse_args(arguments)
+    return tell_failure(lambda: _measure_all(given))
+
+
+def _measure_all(given: argparse.Namespace) -> None:
     sizes = given.tweets or [200_000, 1_000_000]
-    try:
-        settings = load_settings()
-        for turn in range(1, given.repeat + 1):
-            for tweets in sizes:
-                tell(row={"turn": turn, **_measure(settings, tweets, cores=2, beside=False)})
-            if given.once:
-                continue
-            tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=1, beside=False)})
-            tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=2, beside=True)})
-    except HeadwaterError as error:
-        tell(error=str(error), kind=type(error).__name__)
-        return 1
-    return 0
+    settings = load_settings()
+    for turn in range(1, given.repeat + 1):
+        for tweets in sizes:
+            tell(row={"turn": turn, **_measure(settings, tweets, cores=2, beside=False)})
+        if given.once:
+            continue
+        for with_broker in (False, True):
+            tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=1, beside=False, with_broker=with_broker)})
+        tell(row={"turn": turn, **_measure(settings, sizes[-1], cores=2, beside=True)})
 
 
-def _measure(settings: Settings, tweets: int, *, cores: int, beside: bool) -> dict[str, Any]:
-    """One reduction with as many partitions as cores: after the stream was sent, or while it is being sent."""
+def _measure(settings: Settings, tweets: int, *, cores: int, beside: bool, with_broker: bool = False) -> dict[str, Any]:
+    """One reduction with as many partitions as cores: after the stream was sent, or while it is being sent.
+
+    Without the broker on its cores, one core has a second one to help it: that which reads the topic for it.
+    """
     parted = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"partitions": cores})})
     topic = f"bench-{uuid.uuid4().hex[:12]}"
     out = settings.home.absolute() / "bench" / topic
@@ -70,7 +75,10 @@ def _measure(settings: Settings, tweets: int, *, cores: int, beside: bool) -> di
             sender.start()
             sender.join()
         tell_progress(f"{what}: reducing")
-        with PeakMemory() as memory, PeakDisk(settings.home.absolute()) as disk, _on_cores(cores):
+        with PeakMemory() as memory, PeakDisk(settings.home.absolute()) as disk, ExitStack() as held:
+            held.enter_context(_on_cores(cores))
+            if with_broker:
+                held.enter_context(_broker_on_cores(settings, cores))
             # Beside the job: the reducer is there when the job begins to tell, as its service is.
             ended = _reduce(topic, out, cores, wait=600.0 if beside else 0.0, waits=sender.start if beside else None)
         sender.join()
@@ -79,6 +87,7 @@ def _measure(settings: Settings, tweets: int, *, cores: int, beside: bool) -> di
             "tweets": tweets,
             "cores": cores,
             "beside": beside,
+            "with_broker": with_broker,
             "messages": account.messages,
             "bytes": account.bytes,
             "edges_in": account.edges_in,
@@ -118,6 +127,27 @@ def _on_cores(cores: int) -> Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
+@contextmanager
+def _broker_on_cores(settings: Settings, cores: int) -> Iterator[None]:
+    """Have the local broker, all threads of it, run on so many cores."""
+    broker = lifecycle.status(Kafka(settings)).pid
+    if broker is None:
+        raise JobError("The broker is no local one, so it cannot be kept to a core: `headwater up kafka` starts one.")
+    allowed = os.sched_getaffinity(0)
+    _pin(broker, sorted(allowed)[:cores])
+    try:
+        yield
+    finally:
+        _pin(broker, allowed)
+
+
+def _pin(process: int, cores: Iterable[int]) -> None:
+    chosen = set(cores)
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        with suppress(ProcessLookupError):  # it has just ended
+            os.sched_setaffinity(int(thread.name), chosen)
+
+
 def _reduce(topic: str, out: Path, cores: int, *, wait: float, waits: Callable[[], None] | None) -> float:
     """Run the reducer to its end; when the graph was there. `waits` is called once it waits for messages."""
     environment = {
@@ -152,8 +182,9 @@ def _digest(parts: Iterable[pl.DataFrame]) -> tuple[int, int, int]:
     for part in parts:
         ordered = part.select("output", "input")
         rows += part.height
-        first += int(ordered.hash_rows(seed=1).cast(pl.UInt64).reinterpret(signed=True).cast(pl.Int128).sum() or 0)
-        second += int(ordered.hash_rows(seed=2).cast(pl.UInt64).reinterpret(signed=True).cast(pl.Int128).sum() or 0)
+        first, second = (
+            total + int(ordered.hash_rows(seed).cast(pl.Int128).sum() or 0) for total, seed in ((first, 1), (second, 2))
+        )
     return rows, first, second
 
 

@@ -6,7 +6,6 @@ folder written, or `{"error": …, "kind": …}`. With `--follow` it goes on unt
 
 import argparse
 import re
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -14,10 +13,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from provenance_store.errors import HeadwaterError
 from provenance_store.model.account import Account
 from provenance_store.services import jvm
-from provenance_store.services.application import tell, tell_progress
+from provenance_store.services.application import Stop, tell, tell_failure, tell_progress
 from provenance_store.settings import LOOPBACK, Settings, load_settings
 from spark_apps.reducer.app import run, serve
 from spark_apps.reducer.local import warm_workers
@@ -42,41 +40,40 @@ def main(arguments: list[str] | None = None) -> int:
         "--watermark", type=float, help="follow one topic whose runs do not end: seconds items stay open"
     )
     chosen = parser.parse_args(arguments)
+    return tell_failure(lambda: _reduce(chosen))
+
+
+def _reduce(chosen: argparse.Namespace) -> None:
+    settings = load_settings()
+    tell_progress("starting Spark")
+    # Spark takes longer to start than the kernels take to load, so the one hides the other.
+    threading.Thread(target=_warm, daemon=True).start()
+    jars = sorted(jvm.fetch(settings, "spark", tell_progress).glob("*.jar"))
+    spark = open_session(settings, "headwater-reduce", jars, {_BATCH: str(_MESSAGES_A_BATCH)})
     try:
-        settings = load_settings()
-        tell_progress("starting Spark")
-        # Spark takes longer to start than the kernels take to load, so the one hides the other.
-        threading.Thread(target=_warm, daemon=True).start()
-        jars = sorted(jvm.fetch(settings, "spark", tell_progress).glob("*.jar"))
-        spark = open_session(settings, "headwater-reduce", jars, {_BATCH: str(_MESSAGES_A_BATCH)})
-        try:
-            metrics = Metrics()
-            if settings.reducer.metrics_port is not None:
-                port = metrics.serve(settings.reducer.metrics_port)
-                tell_progress(f"metrics on http://{LOOPBACK}:{port}/metrics")
-            warm_workers(spark)
-            tell_progress(f"reading topic {chosen.topic}")
-            if chosen.follow:
-                _follow(spark, settings, chosen, metrics)
-                return 0
-            folders = run(
-                spark,
-                settings,
-                topic=chosen.topic,
-                out=chosen.out,
-                only=chosen.run,
-                wait=chosen.wait,
-                metrics=metrics,
-                say=tell_progress,
-            )
-        finally:
-            spark.stop()
-    except HeadwaterError as error:
-        tell(error=str(error), kind=type(error).__name__)
-        return 1
-    for folder in folders:
-        tell(finished=str(folder))
-    return 0
+        metrics = Metrics()
+        if settings.reducer.metrics_port is not None:
+            port = metrics.serve(settings.reducer.metrics_port)
+            tell_progress(f"metrics on http://{LOOPBACK}:{port}/metrics")
+        warm_workers(spark)
+        tell_progress(f"reading topic {chosen.topic}")
+        if chosen.follow:
+            _follow(spark, settings, chosen, metrics)
+            return
+        folders = run(
+            spark,
+            settings,
+            topic=chosen.topic,
+            out=chosen.out,
+            only=chosen.run,
+            wait=chosen.wait,
+            metrics=metrics,
+            say=tell_progress,
+        )
+        for folder in folders:
+            tell(finished=str(folder))
+    finally:
+        spark.stop()
 
 
 def _follow(spark: SparkSession, settings: Settings, chosen: argparse.Namespace, metrics: Metrics) -> None:
@@ -85,7 +82,7 @@ def _follow(spark: SparkSession, settings: Settings, chosen: argparse.Namespace,
     def finished(folder: Path, _: Account) -> None:
         tell(finished=str(folder))
 
-    ends: dict[str, Any] = {"out": chosen.out, "stopped": _Stop(), "finished": finished}
+    ends: dict[str, Any] = {"out": chosen.out, "stopped": Stop(), "finished": finished}
     if chosen.watermark is None:
         topics = subscription(chosen.topic)
         serve(spark, settings, subscription=topics, quiet=chosen.quiet, metrics=metrics, say=tell_progress, **ends)
@@ -102,18 +99,6 @@ def subscription(topics: str) -> tuple[str, str]:
         return "subscribe", topics
     patterns = "|".join(".*".join(map(re.escape, one.split("*"))) for one in topics.split(","))
     return "subscribePattern", rf"(?!headwater\.receipts$)(?!.*\.rejected$)(?:{patterns})"
-
-
-class _Stop:
-    """Whether someone has asked for the end."""
-
-    def __init__(self) -> None:
-        self._asked = False
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: setattr(self, "_asked", True))
-
-    def __call__(self) -> bool:
-        return self._asked
 
 
 def _warm() -> None:

@@ -1,24 +1,22 @@
 """The global contraction by Spark joins: the library's `contract` over edges between hashes, spread over the workers.
 
+For runs whose outputs and inputs only all edges together can tell: those that name no record of the lake, and those in
+which an activity is named as one. All others are contracted in groups, which is several times faster.
 No step sees all edges in one place. Every round's result is written to disk and read from there, so neither memory nor
 plans grow with the run, and a lost worker costs a round.
 """
 
-from collections.abc import Callable
 from functools import reduce
 from itertools import count
-from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
 from provenance_store.reduction.schemas import GENERATED, USED
+from spark_apps.spool import Spool
 
 # From this round on it is remembered what was reached, so that a cycle ends; few chains of functions are longer.
 _PATIENCE = 4
-
-# Writes a frame and gives it back as read from there.
-Spool: TypeAlias = Callable[[DataFrame], DataFrame]
 
 _FROM = ("dependent_hi", "dependent_lo")
 _TO = ("dependency_hi", "dependency_lo")
@@ -28,21 +26,15 @@ _OUTPUT = ("output_hi", "output_lo")
 def contract(edges: DataFrame, spool: Spool, *, names_records: bool) -> DataFrame:
     """Edges after HASHED_EDGE_SCHEMA to pairs (output_hi, output_lo, input_hi, input_lo), some more than once."""
     marked = _mark_records(edges) if names_records else _mark_sinks_and_sources(edges)
-    return _follow(spool(marked), spool)  # marked by joins, which every round would do again
+    return _follow(spool.keep(marked), spool)  # marked by joins, which every round would do again
 
 
-def contract_links(links: DataFrame, spool: Spool) -> DataFrame:
-    """The same of edges after LINK_SCHEMA, where every end in the lake's namespace is a record."""
-    marks = {"is_output": _in_lake("dependent_lo"), "is_input": _in_lake("dependency_lo")}
-    return _follow(links.withColumns(marks), spool)
-
-
-def spell(pairs: DataFrame, outputs: DataFrame, inputs: DataFrame) -> DataFrame:
-    """The graph (output, input), each dependency once, of pairs of hashes and names (hi, lo, id) of either end."""
-    spelled = pairs.distinct()
-    for end, names in (("output", outputs), ("input", inputs)):
-        once = names.select("hi", "lo", "id").distinct().toDF(f"{end}_hi", f"{end}_lo", end)
-        spelled = spelled.join(once, [f"{end}_hi", f"{end}_lo"], "left")
+def spell(pairs: DataFrame, names: DataFrame) -> DataFrame:
+    """The graph (output, input), each dependency once, of pairs of hashes and names (hi, lo, id)."""
+    spelled, names = pairs.distinct(), names.select("hi", "lo", "id").distinct()
+    for end in ("output", "input"):
+        of_end = names.toDF(f"{end}_hi", f"{end}_lo", end)
+        spelled = spelled.join(of_end, [f"{end}_hi", f"{end}_lo"], "left")
     # A dependency whose name is lost must not be lost with it: it fails the job instead.
     lost = F.raise_error(F.lit("an id has no name in the state")).cast("string")
     return spelled.select(*(F.coalesce(F.col(end), lost).alias(end) for end in ("output", "input")))
@@ -60,13 +52,13 @@ def _follow(links: DataFrame, spool: Spool) -> DataFrame:
         frontier = reached.filter(~F.col("is_input")).drop("is_input").distinct()
         if seen is not None:
             frontier = frontier.join(seen, [*_OUTPUT, *_TO], "left_anti")
-        frontier = spool(frontier)
+        frontier = spool.keep(frontier)
         if frontier.isEmpty():
             break
         if step >= _PATIENCE:
             seen = frontier if seen is None else seen.union(frontier)
         nodes = frontier.withColumnsRenamed(dict(zip(_TO, _FROM, strict=True)))
-        reached = spool(nodes.join(onward, list(_FROM)).select(*_OUTPUT, *_TO, "is_input"))
+        reached = spool.keep(nodes.join(onward, list(_FROM)).select(*_OUTPUT, *_TO, "is_input"))
     return reduce(DataFrame.union, found).withColumnsRenamed({"dependency_hi": "input_hi", "dependency_lo": "input_lo"})
 
 

@@ -1,7 +1,7 @@
 """What is done when a run can be finished: its edges contracted, its graph and its account written.
 
-A large run is contracted by Spark's joins. A small one would spend its time on planning them, so up to a number of
-edges that surely fits, which is a setting, it is contracted in this process.
+A large run is contracted by the workers. A small one would spend its time on starting them, so up to a number of edges
+that surely fits, which is a setting, it is contracted in this process.
 """
 
 import shutil
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from provenance_store.model.account import Account
@@ -22,18 +23,17 @@ from provenance_store.reduction.output import GRAPH
 from provenance_store.reduction.schemas import HASHED_EDGE_SCHEMA, NAME_SCHEMA
 from provenance_store.reduction.state import EDGES, NAMES, Part, State
 from provenance_store.settings import Settings
-from spark_apps.reducer.contraction import Spool, contract, contract_links, spell
-from spark_apps.reducer.groups import contract_groups
+from spark_apps.reducer.contraction import contract, spell
+from spark_apps.reducer.groups import Groups
 from spark_apps.reducer.metrics import Metrics
 from spark_apps.reducer.naming import read_names_again
+from spark_apps.session import expect_edges
+from spark_apps.spool import Spool, count_rows, write_table
 
 _EDGE_COLUMNS = (
     "message long, relation tinyint, dependent_hi long, dependent_lo long, dependency_hi long, dependency_lo long"
 )
-_LINK_COLUMNS = "dependent_hi long, dependent_lo long, dependency_hi long, dependency_lo long"
 _NAME_COLUMNS = "hi long, lo long, id string, lake boolean"
-# So many edges a task: few enough for its memory, many enough to be worth a task.
-_EDGES_A_TASK = 1_500_000
 
 
 @dataclass(frozen=True)
@@ -79,26 +79,33 @@ class Finisher:
     def _contract_on_workers(
         self, parts: Sequence[Part], names: Sequence[Path], judgement: Judgement, folder: Path
     ) -> "_Counts":
-        counted = _counted(judgement)
-        with _spooling(self.state.scratch) as spool:
-            groups = contract_groups(self.spark.sparkContext, self.state, parts, counted, self.state.scratch / "groups")
-            self._expect(groups.edges)
-            if judgement.names_records and not any(part.misnamed for part in parts):
-                pairs = contract_links(self._read(groups.links, _LINK_COLUMNS), spool)
-                outputs: Sequence[Path] = groups.outputs
+        with _emptied(self.state.scratch) as scratch, _unfinished(folder / GRAPH) as graph:
+            counted = _counted(judgement)
+            if not judgement.names_records:
+                edges = self._read_edges(parts, counted)
+                return _Counts(edges.count(), self._join(edges, names, judgement, scratch, graph), unmade=0)
+            groups = Groups(self.spark, self.state, parts, counted, scratch / "groups")
+            surveyed = groups.survey()
+            if any(part.misnamed for part in parts):
+                left = self._join(self._read_edges(parts, counted), names, judgement, scratch, graph)
             else:
-                edges = self._read(self.state.tables(parts, EDGES), _EDGE_COLUMNS)
-                if counted is not None:
-                    used = counted.to_frame().to_arrow(compat_level=pl.CompatLevel.oldest())
-                    edges = edges.join(self.spark.createDataFrame(used, "message long"), "message")  # type: ignore[arg-type, unused-ignore]
-                pairs = contract(edges, spool, names_records=judgement.names_records)
-                outputs = names
-            graph = spell(pairs, self._read(outputs, _NAME_COLUMNS), self._read(names, _NAME_COLUMNS))
-            return _Counts(groups.edges, _write_graph(graph, folder), groups.unmade if judgement.names_records else 0)
+                left = groups.contract(graph)
+            return _Counts(surveyed.edges, left, surveyed.unmade)
 
-    def _expect(self, edges: int) -> None:
-        tasks = max(self.spark.sparkContext.defaultParallelism, -(-edges // _EDGES_A_TASK))
-        self.spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
+    def _join(self, edges: DataFrame, names: Sequence[Path], judgement: Judgement, scratch: Path, graph: Path) -> int:
+        """Contract by Spark's joins; how many dependencies are left."""
+        pairs = contract(edges, Spool(self.spark, scratch / "spool"), names_records=judgement.names_records)
+        write_table(spell(pairs, self._read(names, _NAME_COLUMNS)), graph)
+        return count_rows(graph)
+
+    def _read_edges(self, parts: Sequence[Part], counted: pl.Series | None) -> DataFrame:
+        """The edges of the messages that count."""
+        expect_edges(self.spark, sum(part.edges for part in parts))
+        edges = self._read(self.state.tables(parts, EDGES), _EDGE_COLUMNS)
+        if counted is None:
+            return edges
+        used = self.spark.createDataFrame(pa.table({"message": counted.to_arrow()}), "message long")
+        return edges.join(used, "message")
 
     def _read(self, paths: Sequence[Path], columns: str) -> DataFrame:
         if not paths:
@@ -113,37 +120,24 @@ class _Counts(NamedTuple):
 
 
 @contextmanager
-def _spooling(folder: Path) -> Iterator[Spool]:
-    """A folder for what the rounds hand on; gone at the end, and what an earlier process left of it at the start."""
+def _emptied(folder: Path) -> Iterator[Path]:
+    """A folder that is gone at the end, and whatever an earlier process left of it at the start."""
     shutil.rmtree(folder, ignore_errors=True)
-    written = 0
-
-    def spool(frame: DataFrame) -> DataFrame:
-        nonlocal written
-        written += 1
-        path = str(folder.absolute() / str(written))
-        frame.write.option("compression", "lz4").parquet(path)
-        return frame.sparkSession.read.schema(frame.schema).parquet(path)
-
     try:
-        yield spool
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _unfinished(path: Path) -> Iterator[Path]:
+    """A path to write to, which becomes the given one when all is written."""
+    unfinished = path.with_name(f".{path.name}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    yield unfinished
+    unfinished.rename(path)
 
 
 def _counted(judgement: Judgement) -> pl.Series | None:
     """The messages that count; None where all of them do."""
     return judgement.used["message"] if judgement.discarded or judgement.duplicates else None
-
-
-def _write_graph(graph: DataFrame, folder: Path) -> int:
-    """Have the workers write the graph; how many dependencies it holds."""
-    unfinished = folder / f".{GRAPH}"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    graph.write.parquet(str(unfinished.absolute()))
-    for other in unfinished.iterdir():
-        if other.suffix != ".parquet":  # checksums of Hadoop's local file system
-            other.unlink()
-    unfinished.rename(folder / GRAPH)
-    parts = sorted((folder / GRAPH).iterdir())
-    return sum(pl.scan_parquet(part).select(pl.len()).collect().item() for part in parts)

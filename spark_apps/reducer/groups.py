@@ -1,82 +1,97 @@
-"""A run's parts contracted in groups by the workers, each by itself, before what is left is joined.
+"""A run's parts contracted by the workers in groups, each by itself.
 
-The steps are the library's `private`; here is who does them, and what lies on disk in between:
+The steps are the library's `grouped`; here is who does them, and what lies on disk in between:
 
-    counted.npy            the messages that count, where not all do
-    surveys/<group>.arrow  what each group speaks of
-    shared/<range>.arrow   which items are shared, and by which groups
-    links/<group>.parquet  the edges that are left
-    outputs/               the names of the records that they begin at
+    counted.npy                      the messages that count, where not all do
+    surveys/<group>.arrow            what each group speaks of
+    routes/<range>.arrow             where searches that leave a group go on
+    groups/<group>.npz               each group's edges, ready to be searched
+    <round>/found/<group>.arrow      what its searches found in a round
+    <round>/crossings/<group>.arrow  where they went on, sorted by the group that they went to
+    <round>/names/<group>.arrow      how the records in them are called
 
 Each task reads and writes files of its own and hands on a number, so no edge passes through the driver.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from provenance_store.reduction.schemas import HASHED_EDGE_SCHEMA, NAME_SCHEMA
 from provenance_store.reduction.state import EDGES, NAMES, Part, State
+from spark_apps.worker import do_on_workers
 
-# So many edges a group: few enough for a task's memory, many enough to have items to itself.
-_EDGES_A_GROUP = 2_500_000
+# So many edges a group: few enough for a task's memory, many enough to have most of what it speaks of to itself.
+_EDGES_A_GROUP = 1_500_000
+# Every group looks into the files of every other: a run that would have more groups gets larger ones.
+_MOST_GROUPS = 256
+# From this round on a group looks whether it has met a crossing before, so that a cycle ends; few chains are longer.
+_PATIENCE = 4
 
-_SURVEYS, _SHARED = "surveys", "shared"
-_RESULTS = _LINKS, _OUTPUTS = "links", "outputs"
-
-T = TypeVar("T")
+_SURVEYS, _ROUTES, _GROUPS = "surveys", "routes", "groups"
+_FOUND, _CROSSINGS, _SENT_NAMES = "found", "crossings", "names"
 
 
-@dataclass(frozen=True)
-class Contracted:
-    """What the groups came to: the files of their tables, and what was counted on the way."""
+class Surveyed(NamedTuple):
+    """What a run comes to before it is contracted."""
 
-    links: list[Path]
-    outputs: list[Path]
     edges: int
     unmade: int
 
 
-def contract_groups(
-    spark: SparkContext, state: State, parts: Sequence[Part], counted: pl.Series | None, folder: Path
-) -> Contracted:
-    """Contract the parts of a run, in a folder for what lies in between; `counted` are the messages, where not all."""
-    for name in (_SURVEYS, _SHARED, *_RESULTS):
-        (folder / name).mkdir(parents=True)
-    if counted is not None:
-        np.save(folder / "counted.npy", counted.sort().to_numpy())
-    groups = _group(parts)
-    task = _Task(state.folder.absolute(), folder.absolute(), tuple(tuple(group) for group in groups))
-    numbers = range(len(groups))
-    edges = sum(_on_workers(spark, task.survey, numbers))
-    unmade = sum(_on_workers(spark, task.compare, numbers))
-    _on_workers(spark, task.contract, numbers)
-    links, outputs = ([task.file(table, number) for number in numbers] for table in _RESULTS)
-    return Contracted(links, outputs, edges, unmade)
+class Groups:
+    """The parts of a run, in a folder for what lies in between; `counted` are the messages, where not all count."""
+
+    def __init__(
+        self, spark: SparkSession, state: State, parts: Sequence[Part], counted: pl.Series | None, folder: Path
+    ) -> None:
+        self._spark = spark
+        groups = _group(parts)
+        self._task = _Task(state.folder.absolute(), folder.absolute(), tuple(tuple(group) for group in groups))
+        for name in (_SURVEYS, _ROUTES, _GROUPS):
+            (folder / name).mkdir(parents=True)
+        if counted is not None:
+            np.save(folder / "counted.npy", counted.sort().to_numpy())
+
+    def survey(self) -> Surveyed:
+        """Look into all groups, as `contract` needs it."""
+        return Surveyed(sum(self._on_workers(self._task.survey)), sum(self._on_workers(self._task.compare)))
+
+    def contract(self, graph: Path) -> int:
+        """Write the graph's parts into a folder; how many dependencies they hold."""
+        task = self._task
+        graph.mkdir()
+        for turn in count():
+            task.prepare(turn)
+            if not sum(self._on_workers(partial(task.search, turn=turn))):
+                return sum(self._on_workers(partial(task.close, turn=turn, graph=graph.absolute())))
+        raise AssertionError("unreachable")
+
+    def _on_workers(self, task: Callable[[int], int]) -> list[int]:
+        return do_on_workers(self._spark, task, len(self._task.groups))
 
 
 def _group(parts: Sequence[Part]) -> list[list[Part]]:
     """Parts in groups: neighbours in their Kafka partition, which is where a task tells what it does."""
+    most = max(_EDGES_A_GROUP, sum(part.edges for part in parts) // _MOST_GROUPS)
     groups: list[list[Part]] = []
     partition, edges = -1, 0
     for part in sorted(parts, key=lambda part: part.partition):
-        if not groups or part.partition != partition or edges + part.edges > _EDGES_A_GROUP:
+        if not groups or part.partition != partition or edges + part.edges > most:
             groups.append([])
             partition, edges = part.partition, 0
         groups[-1].append(part)
         edges += part.edges
     return groups
-
-
-def _on_workers(spark: SparkContext, task: Callable[[int], T], numbers: Sequence[int]) -> list[T]:
-    return spark.parallelize(numbers, max(1, len(numbers))).map(task).collect()
 
 
 @dataclass(frozen=True)
@@ -87,37 +102,80 @@ class _Task:
     folder: Path
     groups: tuple[tuple[Part, ...], ...]
 
-    def file(self, table: str, number: int) -> Path:
-        suffix = "parquet" if table in _RESULTS else "arrow"
-        return self.folder / table / f"{number}.{suffix}"
+    def prepare(self, turn: int) -> None:
+        for table in (_FOUND, _CROSSINGS, _SENT_NAMES):
+            (self.folder / str(turn) / table).mkdir(parents=True)
 
     def survey(self, group: int) -> int:
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
-        from provenance_store.reduction.private import survey  # noqa: PLC0415 - takes a second to import
+        from provenance_store.reduction.grouped import survey  # noqa: PLC0415 - takes a second to import
 
         edges = self._read_edges(group)
-        survey(edges).write_ipc(self.file(_SURVEYS, group))
+        survey(edges).write_ipc(self._file(_SURVEYS, group))
         return edges.height
 
     def compare(self, number: int) -> int:
-        from provenance_store.reduction.private import compare, cut  # noqa: PLC0415
+        from provenance_store.reduction.grouped import compare, cut  # noqa: PLC0415
 
-        surveys = [_look_into(self.file(_SURVEYS, group)) for group in range(len(self.groups))]
+        surveys = [_look_into(self._file(_SURVEYS, group)) for group in range(len(self.groups))]
         comparison = compare([one[cut(one["item"], number, len(self.groups))] for one in surveys])
-        comparison.shared.write_ipc(self.file(_SHARED, number))
+        comparison.routes.write_ipc(self._file(_ROUTES, number))
         return comparison.unmade
 
-    def contract(self, group: int) -> int:
-        from provenance_store.reduction.private import contract_group  # noqa: PLC0415
+    def search(self, group: int, turn: int) -> int:
+        """What begins in a group, or in later rounds came to it; how often that went on elsewhere."""
+        from provenance_store.reduction.grouped import Group, begin, go_on, names_to_send  # noqa: PLC0415
 
-        links = contract_group(self._read_edges(group), self._read_shared(group))
-        self._write(links, _LINKS, group)
-        begins = links.select(hi="dependent_hi", lo="dependent_lo").filter(pl.col("lo") & 1 == 1)
-        self._write(self._read_names(group).join(begins, on=["hi", "lo"], how="semi"), _OUTPUTS, group)
-        return links.height
+        if turn == 0:
+            routes = list(self._slices(_ROUTES, "group", group))
+            searched = Group.of(self._read_edges(group), pl.concat(routes))
+            searched.save(self._saved(group))
+            reached = begin(searched)
+        else:
+            came = self._came_to(group, turn)
+            if not came.height:
+                return 0
+            reached = go_on(Group.load(self._saved(group)), came)
+        reached.found.write_ipc(self._file(f"{turn}/{_FOUND}", group))
+        if reached.crossings.height:
+            reached.crossings.write_ipc(self._file(f"{turn}/{_CROSSINGS}", group))
+            names = names_to_send(reached.crossings, self._read_names(group, turn))
+            names.write_ipc(self._file(f"{turn}/{_SENT_NAMES}", group))
+        return reached.crossings.height
 
-    def _write(self, table: pl.DataFrame, name: str, group: int) -> None:
-        table.write_parquet(self.file(name, group), compression="lz4", statistics=False)
+    def close(self, group: int, turn: int, graph: Path) -> int:
+        """Write a group's part of the graph; how many dependencies it holds."""
+        from provenance_store.reduction.grouped import FOUND_SCHEMA  # noqa: PLC0415
+        from provenance_store.reduction.hashed import spell_hashed  # noqa: PLC0415
+
+        files = [self._file(f"{before}/{_FOUND}", group) for before in range(turn + 1)]
+        found = [_look_into(file) for file in files if file.exists()]
+        part = spell_hashed(pl.concat([pl.DataFrame(schema=FOUND_SCHEMA), *found]), self._read_names(group, turn))
+        if part.height or group == 0:  # a graph of nothing is a table too
+            part.write_parquet(graph / f"part-{group:05}.parquet")
+        return part.height
+
+    def _came_to(self, group: int, turn: int) -> pl.DataFrame:
+        came = self._crossings(group, turn - 1)
+        if turn >= _PATIENCE and came.height:
+            for before in range(turn - 1):
+                came = came.join(self._crossings(group, before), on=came.columns, how="anti")
+        return came
+
+    def _crossings(self, group: int, turn: int) -> pl.DataFrame:
+        """What was sent to a group in a round, each once."""
+        from provenance_store.reduction.grouped import CROSSING_SCHEMA  # noqa: PLC0415
+
+        sent = self._slices(f"{turn}/{_CROSSINGS}", "to", group)
+        return pl.concat([pl.DataFrame(schema=CROSSING_SCHEMA), *sent]).unique()
+
+    def _read_names(self, group: int, turn: int) -> pl.DataFrame:
+        """The names in a group's parts, and those that were sent to it before a round."""
+        paths = State(self.state).tables(self.groups[group], NAMES)
+        sent = (
+            names.drop("to") for before in range(turn) for names in self._slices(f"{before}/{_SENT_NAMES}", "to", group)
+        )
+        return pl.concat([pl.DataFrame(schema=NAME_SCHEMA), *map(pl.read_parquet, paths), *sent])
 
     def _read_edges(self, group: int) -> pl.DataFrame:
         paths = State(self.state).tables(self.groups[group], EDGES)
@@ -127,18 +185,20 @@ class _Task:
             edges = edges.filter(pl.col("message").is_in(pl.Series(np.load(counted, mmap_mode="r")).implode()))
         return edges
 
-    def _read_names(self, group: int) -> pl.DataFrame:
-        paths = State(self.state).tables(self.groups[group], NAMES)
-        return pl.concat([pl.DataFrame(schema=NAME_SCHEMA), *map(pl.read_parquet, paths)])
-
-    def _read_shared(self, group: int) -> pl.Series:
-        """The shared items of a group: its stretch of every range, which come in order."""
-        found = [pl.Series("item", dtype=pl.Int64)]
+    def _slices(self, table: str, column: str, group: int) -> Iterator[pl.DataFrame]:
+        """A group's stretch of every file of a table, which are sorted by that column."""
         for number in range(len(self.groups)):
-            shared = _look_into(self.file(_SHARED, number))
-            begin, end = (shared["group"].search_sorted(group, side) for side in ("left", "right"))
-            found.append(shared["item"][begin:end])
-        return pl.concat(found)
+            file = self._file(table, number)
+            if file.exists():
+                rows = _look_into(file)
+                begin, end = (rows[column].search_sorted(group, side) for side in ("left", "right"))
+                yield rows[begin:end]
+
+    def _file(self, table: str, number: int) -> Path:
+        return self.folder / table / f"{number}.arrow"
+
+    def _saved(self, group: int) -> Path:
+        return self.folder / _GROUPS / f"{group}.npz"
 
 
 def _look_into(file: Path) -> pl.DataFrame:

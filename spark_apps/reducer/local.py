@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 from provenance_store.model.message import Message
 from provenance_store.reduction.schemas import GENERATED, HASHED_EDGE_SCHEMA, MESSAGE_SCHEMA, NAME_SCHEMA, USED
 from provenance_store.reduction.state import EDGES, MESSAGES, NAMES, REJECTED, TIMES, Part, State
+from spark_apps.settling import settle
 
 # The number of a message is its place: the partition above, the offset below.
 _OFFSET_BITS = 44
@@ -71,6 +72,8 @@ def _warm(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     from provenance_store.reduction.warm import warm_up  # noqa: PLC0415 - takes a second to import
 
     warm_up()
+    pa.array([b""])  # loads pandas
+    settle()
     yield from batches
 
 
@@ -108,6 +111,7 @@ def _reducer(
                 writer.add(columns, messages, local)
             yield from writer.flush(_EDGES_A_PART)
         yield from writer.flush(0)
+        settle()
 
     return reduce_batches
 

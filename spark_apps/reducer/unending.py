@@ -209,12 +209,12 @@ class _Follower:
         )
 
     def _check_size(self, run: str, step: Step) -> None:
-        carried, most = step.carried.edges.height + step.carried.given.height, self.settings.reducer.edges_here
+        carried, most = step.carried.edges.height + step.carried.given.height, self.settings.reducer.edges_carried
         if carried > most:
             raise JobError(
                 f"Run {run} of topic {self.topic} has {carried:,} edges that may still be added to, more than the "
                 f"{most:,} that may be held in memory. Start again with a shorter --watermark, which closes items "
-                "sooner, or set HEADWATER_REDUCER__EDGES_HERE higher: a million edges take about 0.1 GB."
+                "sooner, or set HEADWATER_REDUCER__EDGES_CARRIED higher: a million edges take about 0.1 GB."
             )
 
     def _write_graph(self, batch: int, run: str, graph: pl.DataFrame) -> None:

@@ -63,7 +63,7 @@ def assert_same(folder: Path, account: Account, expected: Reduced) -> None:
     assert Account.read(folder) == account
     assert msgspec.structs.replace(account, seconds=0.0) == msgspec.structs.replace(expected.account, seconds=0.0)
     graph = folder / "graph.parquet"
-    assert pl.read_parquet(graph).sort("output", "input").equals(expected.graph)
+    assert pl.read_parquet(graph).sort("input", "output").equals(expected.graph)
     assert pq.read_table(graph).num_rows == len(pd.read_parquet(graph)) == expected.graph.height
     assert {path.suffix for path in (graph.iterdir() if graph.is_dir() else [graph])} == {".parquet"}
 
