@@ -1,1 +1,1 @@
-"""The lake itself: where datasets and their versions lie, and what makes new ones. Imports errors alone."""
+"""The lake itself: where datasets and their versions lie, what is known of them, what makes new ones. Imports model."""

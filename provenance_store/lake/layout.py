@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 
 from provenance_store.errors import InputError
+from provenance_store.storage.paths import RemotePath
 
 MARKER = "_headwater.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,127}")
@@ -31,6 +32,8 @@ class Version:
     dataset: str
     name: str
     path: Path
+    # Where those of its files are that are not at `path`: of a draft that holds only what changes.
+    base: Path | None = None
 
     @property
     def reference(self) -> str:
@@ -43,8 +46,21 @@ class Version:
 
     def files(self) -> list[Path]:
         """Its data files in the order of their names, those of partition folders too."""
-        found = (path for path in self.path.rglob("*") if path.is_file())
-        return sorted(path for path in found if not any(map(_is_hidden, path.relative_to(self.path).parts)))
+        folders = [folder for folder in (self.base, self.path) if folder is not None]
+        # What is at `path` stands for what is not.
+        found = {name: folder / name for folder in folders for name in _names(folder)}
+        shown = sorted(map(PurePath, found))
+        return [found[str(name)] for name in shown if not any(map(_is_hidden, name.parts))]
+
+    def at(self, name: str) -> Path:
+        """Where a file of this name is, or would be."""
+        here = self.path / name
+        return here if self.base is None or here.exists() else self.base / name
+
+    def name_of(self, file: Path) -> str:
+        """The name of one of its files within it."""
+        folder = self.base if self.base is not None and file.is_relative_to(self.base) else self.path
+        return str(file.relative_to(folder))
 
     def marker(self) -> dict[str, Any]:
         """What was told about it when it was made; nothing for a version someone put there by hand."""
@@ -63,9 +79,19 @@ class Version:
         return when, self.name
 
 
+def check_name(name: str, what: str) -> str:
+    """The name, if it can name a dataset or a version."""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} cannot name a {what}: use 1 to 128 letters, digits, '.', '_', '=' or '-', "
+            "beginning with a letter or digit. A version is referred to as dataset/version."
+        )
+    return name
+
+
 def version_of(root: Path, dataset: str, name: str) -> Version:
     """The version of that name, whether or not it is there."""
-    return Version(_check_name(dataset, "dataset"), _check_name(name, "version"), root.absolute() / dataset / name)
+    return Version(check_name(dataset, "dataset"), check_name(name, "version"), root.absolute() / dataset / name)
 
 
 def version_path(root: Path, dataset: str, name: str) -> Path:
@@ -81,7 +107,7 @@ def list_datasets(root: Path) -> list[str]:
 
 def list_versions(root: Path, dataset: str) -> list[Version]:
     """The versions of a dataset, the oldest first."""
-    folder = root / _check_name(dataset, "dataset")
+    folder = root / check_name(dataset, "dataset")
     names = [child.name for child in folder.iterdir() if child.is_dir()] if folder.is_dir() else []
     found = [version_of(root, dataset, name) for name in names if _NAME.fullmatch(name)]
     return sorted(found, key=Version.sort_key)
@@ -114,6 +140,7 @@ def resolve(root: Path, reference: str) -> Version:
 @contextmanager
 def new_version(version: Version, about: Mapping[str, Any]) -> Iterator[Path]:
     """A folder to write the version into; it becomes the version when the block ends well, and vanishes when not."""
+    refuse_remote(version.path)
     refuse_existing(version)
     unfinished = unfinished_path(version)
     unfinished.mkdir(parents=True)
@@ -152,6 +179,15 @@ def publish(unfinished: Path, version: Version, about: Mapping[str, Any]) -> Non
         raise InputError(f"{version.path} cannot be written: {error.strerror}.") from error
 
 
+def refuse_remote(path: Path) -> None:
+    """InputError for a lake that is not in a folder of this machine: neither DICs nor generators write there."""
+    if isinstance(path, RemotePath):
+        raise InputError(
+            f"DICs run on a local lake, and {path} is not on this machine: run them in one (--lake FOLDER, or the "
+            "setting `lake`), and copy the versions that they make."
+        )
+
+
 def refuse_existing(version: Version) -> None:
     """InputError if the version is there already."""
     if version.exists():
@@ -161,13 +197,11 @@ def refuse_existing(version: Version) -> None:
         )
 
 
-def _check_name(name: str, what: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise InputError(
-            f"{name!r} cannot name a {what}: use 1 to 128 letters, digits, '.', '_', '=' or '-', "
-            "beginning with a letter or digit. A version is referred to as dataset/version."
-        )
-    return name
+def _names(folder: Path) -> list[str]:
+    """The names of all files below a folder, relative to it."""
+    if isinstance(folder, RemotePath):
+        return [name for name, _ in folder.walk_files()]
+    return [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
 
 
 def _is_hidden(name: str) -> bool:

@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 
 from provenance_store.errors import InputError
-from provenance_store.lake import layout
+from provenance_store.lake import catalogue, layout
 
 ORDERS = "orders"
 CUSTOMERS = "customers"
 COUNTRIES = ("AT", "BR", "CA", "DE", "ES", "FR", "GB", "IN", "JP", "KE", "MX", "NL", "PL", "SE", "US", "ZA")
 STATUSES = ("paid", "shipped", "cancelled", "returned")
 
+_DECLARED = Path(__file__).with_name("orders.toml")
 _ORDERS_PER_CUSTOMER = 20
 _ROWS_PER_FILE = 500_000
 _FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -30,12 +31,15 @@ def generate(
     files: int | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> layout.Version:
-    """Write `orders` and `customers` under `root`; making the same ones again changes nothing."""
+    """Write `orders` and `customers` under `root`, and what they are into its catalogue; again changes nothing."""
+    layout.refuse_remote(root)
     if count < 0:
         raise InputError(f"{count} orders cannot be made: give a count of 0 or more.")
     parts = files or max(2, -(-count // _ROWS_PER_FILE))
     name = version or f"n{count}-s{seed}"
     about = {"generator": "orders", "count": count, "seed": seed, "files": parts}
+    orders = layout.version_of(root, ORDERS, name)
+    catalogue.extend(root, _DECLARED)
     customers = max(1, count // _ORDERS_PER_CUSTOMER)
     chance = np.random.default_rng(seed)
     made = {CUSTOMERS: _customers(chance, customers), ORDERS: _orders(chance, count, customers)}
@@ -49,7 +53,7 @@ def generate(
                 frame[start:end].write_parquet(folder / f"part-{number:05d}.parquet")
                 if dataset == ORDERS:
                     progress(end - start)
-    return layout.version_of(root, ORDERS, name)
+    return orders
 
 
 def _customers(chance: Any, count: int) -> pl.DataFrame:

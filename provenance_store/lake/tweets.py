@@ -20,7 +20,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 
 from provenance_store.errors import InputError
-from provenance_store.lake import layout
+from provenance_store.lake import catalogue, layout
 
 DATASET = "tweets"
 CATEGORIES_DATASET = "categories"
@@ -31,6 +31,7 @@ VOCABULARY = 20_000
 ZIPF_EXPONENT = 1.07
 HASHTAGS_PER_TWEET = (0.40, 0.31, 0.16, 0.08, 0.03, 0.02)
 
+_DECLARED = Path(__file__).with_name("tweets.toml")
 _BATCH = 10_000
 _TWEETS_PER_FILE = 250_000
 _HANDLES = 50_000
@@ -61,10 +62,11 @@ def generate(
     files: int | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> layout.Version:
-    """Write `tweets` and `categories` under `root`; making the same ones again changes nothing.
+    """Write `tweets` and `categories` under `root`, and what they are into its catalogue; again changes nothing.
 
     `progress` is told how many tweets were written since it was told last.
     """
+    layout.refuse_remote(root)
     if count < 0:
         raise InputError(f"{count} tweets cannot be made: give a count of 0 or more.")
     if files is None:
@@ -75,6 +77,7 @@ def generate(
     about = {"generator": "tweets", "count": count, "seed": seed, "files": files}
     vocabulary = _make_vocabulary(random.Random(f"vocabulary {seed}"))  # noqa: S311 - nothing secret is drawn
     categories = layout.version_of(root, CATEGORIES_DATASET, name)
+    catalogue.extend(root, _DECLARED)
     if not layout.was_made(categories, about):
         with layout.new_version(categories, about) as folder:
             _write_categories(folder / "part-00000.jsonl", vocabulary, seed)

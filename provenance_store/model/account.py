@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from provenance_store.errors import InputError
+from provenance_store.model.files import write_whole
 
 Verdict: TypeAlias = Literal["complete", "partial", "unknown"]
 ACCOUNT_FILE = "account.json"
@@ -37,9 +38,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     def write(self, folder: Path) -> None:
         """Write `account.json`, last of all and in one step: a folder with an account is a finished reduction."""
-        unfinished = folder / f".{ACCOUNT_FILE}"
-        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(self)) + b"\n")
-        unfinished.replace(folder / ACCOUNT_FILE)
+        write_whole(folder / ACCOUNT_FILE, msgspec.json.format(msgspec.json.encode(self)) + b"\n")
 
     @classmethod
     def read(cls, folder: Path) -> "Account":

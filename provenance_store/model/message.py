@@ -13,6 +13,8 @@ PROVENANCE = "provenance"
 MANIFEST = "manifest"
 # The mark of a run that was declared, not captured: its edges are between whole versions of datasets.
 DECLARED = "declared"
+# The mark of a stream query's run: which records its edges stand for is computed from its assertions when asked.
+STREAM = "stream"
 _MAX_SEQ_DIGITS = 18  # fits a signed 64-bit column
 
 
