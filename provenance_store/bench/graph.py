@@ -1,4 +1,4 @@
-"""The lake graph, measured: merging beside one transaction an output, questions, and a large answer streamed.
+"""The lake graph, measured: merging beside one transaction an output, questions, a large answer, many starts at once.
 
 It runs on a Neo4j of its own in a temporary folder, so that nobody's lake graph is touched and it is empty at first.
 """
@@ -6,9 +6,10 @@ It runs on a Neo4j of its own in a temporary folder, so that nobody's lake graph
 import os
 import resource
 import socket
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -20,12 +21,14 @@ import msgspec
 import polars as pl
 
 from provenance_store.bench.lake_workflow import LakeWorkflow
+from provenance_store.export.bulk import RECORDS_FILE
 from provenance_store.graph.answer import Direction
 from provenance_store.graph.connection import Connection
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.graph.schema import ensure_schema
 from provenance_store.graph.trace import Question
 from provenance_store.services import lifecycle
+from provenance_store.services.application import listen
 from provenance_store.services.neo4j import Neo4j
 from provenance_store.services.service import Say
 from provenance_store.settings import LOOPBACK, Neo4jSettings, Settings, load_settings
@@ -77,6 +80,15 @@ class Streaming(msgspec.Struct, frozen=True, kw_only=True):
     memory: int
 
 
+class Many(msgspec.Struct, frozen=True, kw_only=True):
+    """Forward from many starts: by Spark on the reduced graphs, its start included, and by a question each."""
+
+    starts: int
+    bulk_seconds: float
+    single_seconds: float
+    wrong: int
+
+
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. `wrong` counts answers that differ from what the data says."""
 
@@ -85,6 +97,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     merging: list[Merging]
     asking: list[Asking]
     streaming: Streaming
+    many: Many
     wrong: int
     load: float
 
@@ -116,6 +129,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         ]
         columns = ("", "records", "edges", "seconds to the first", "seconds to the last", "MiB on the client")
         yield "A large answer, streamed", columns, [["backward", *cells]]
+        many = [f"{self.many.starts:,}", f"{self.many.bulk_seconds:,.1f}", f"{self.many.single_seconds:,.1f}"]
+        yield "Many starts at once", ("", "starts", "seconds on Spark", "seconds one by one"), [["forward", *many]]
 
     def to_dict(self) -> dict[str, Any]:
         """For scripts."""
@@ -123,14 +138,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         return {**msgspec.to_builtins(self), "edges_per_second": rates, "times_baseline": self.speedup}
 
 
-def measure_graph(*, tweets: int, questions: int, baseline_outputs: int, say: Say) -> Measured:
+def measure_graph(*, tweets: int, questions: int, baseline_outputs: int, starts: int, say: Say) -> Measured:
     """Make the workflow's graphs of so many tweets, merge them, and ask."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as temporary:
         say(f"Making the graphs of {tweets:,} tweets")
         workflow = LakeWorkflow(tweets)
         folders = workflow.write(Path(temporary) / "reduced")
         edges = pl.concat([workflow.counts, workflow.totals])
-        with _neo4j(Path(temporary) / "home", say) as settings, LakeGraph(settings) as graph:
+        with own_neo4j(Path(temporary) / "home", say) as settings, LakeGraph(settings) as graph:
             say("One transaction an output")
             baseline = _merge_singly(settings, workflow.counts, baseline_outputs)
             say(f"Merging {edges.height:,} edges")
@@ -148,19 +163,22 @@ def measure_graph(*, tweets: int, questions: int, baseline_outputs: int, say: Sa
             forward, wrong_forward = _ask(graph, workflow, "forward", questions)
             say("Streaming")
             streamed = _stream(settings, workflow)
+            many = _ask_many(graph, workflow, folders, starts, say)
             return Measured(
                 records=pl.concat([edges["output"], edges["input"]]).n_unique(),
                 edges=edges.height,
                 merging=[merged, baseline],
                 asking=[backward, forward],
                 streaming=streamed,
-                wrong=wrong_backward + wrong_forward,
+                many=many,
+                wrong=wrong_backward + wrong_forward + many.wrong,
                 load=os.getloadavg()[0],
             )
 
 
 @contextmanager
-def _neo4j(home: Path, say: Say) -> Iterator[Settings]:
+def own_neo4j(home: Path, say: Say) -> Iterator[Settings]:
+    """A Neo4j of one's own in a folder, until the block ends."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port = probe.getsockname()[1]
@@ -241,6 +259,31 @@ def _stream(settings: Settings, workflow: LakeWorkflow) -> Streaming:
     record = sizes.sort((pl.col("len").cast(pl.Int64) - LARGE).abs(), "output")["output"][0]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         return executor.submit(_read_all, settings, record).result()
+
+
+def _ask_many(graph: LakeGraph, workflow: LakeWorkflow, folders: Sequence[Path], count: int, say: Say) -> Many:
+    """The same questions by Spark and one by one; wrong are starts of which the two do not say the same."""
+    drawn = workflow.counts["input"].unique(maintain_order=True).sample(count, seed=3)
+    parent = folders[0].parent
+    with tempfile.TemporaryDirectory(dir=parent.parent) as scratch:
+        starts, out = Path(scratch) / "starts.txt", Path(scratch) / "answers"
+        starts.write_text("".join(f"{record}\n" for record in drawn))
+        say(f"Tracing {count:,} records on Spark")
+        command = [sys.executable, "-m", "spark_apps.lineage", "forward", f"--starts={starts}", f"--out={out}"]
+        began = time.monotonic()
+        for _ in listen([*command, "--", str(parent)], "The trace", say):
+            pass
+        bulk_seconds = time.monotonic() - began
+        reached = pl.read_parquet(out / RECORDS_FILE).group_by("start").agg("record")
+        told = dict(reached.iter_rows())
+    say(f"Asking of {count:,} records one by one")
+    began = time.monotonic()
+    answers = {record: graph.forward([record]) for record in drawn}
+    single_seconds = time.monotonic() - began
+    wrong = sum(
+        {found.id for found in answer.records} != set(told.get(record, ())) for record, answer in answers.items()
+    )
+    return Many(starts=count, bulk_seconds=bulk_seconds, single_seconds=single_seconds, wrong=wrong)
 
 
 def _read_all(settings: Settings, record: str) -> Streaming:

@@ -11,27 +11,34 @@ NONE = np.empty(0, np.int64)
 
 
 class Seen:
-    """A set of numbers from 0 up, a bit each; one below 0 is never in."""
+    """A set of numbers, a bit each; those below 0 stand between those from 0 up, as there are few of them."""
 
     def __init__(self) -> None:
         self._bits = np.zeros(1024, np.uint8)
 
     def add(self, numbers: Numbers) -> Numbers:
         """Put numbers in; those that are new, each once and in order."""
-        new = np.unique(numbers[(numbers >= 0) & ~self.holds(numbers)])
+        new = np.unique(numbers[~self.holds(numbers)])
         if len(new):
-            room = int(new[-1]) // 8 + 1
+            places = _places(new)
+            room = int(places.max()) // 8 + 1
             if room > len(self._bits):
                 self._bits = np.concatenate([self._bits, np.zeros(max(room, 2 * len(self._bits)), np.uint8)])
-            np.bitwise_or.at(self._bits, new >> 3, np.uint8(1) << (new & 7).astype(np.uint8))
+            np.bitwise_or.at(self._bits, places >> 3, np.uint8(1) << (places & 7).astype(np.uint8))
         return new
 
     def holds(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
         """Of each number, whether it is in."""
-        within = (numbers >= 0) & (numbers < 8 * len(self._bits))
-        places = np.where(within, numbers, 0)
+        places = _places(numbers)
+        within = places < 8 * len(self._bits)
+        places = np.where(within, places, 0)
         held: npt.NDArray[np.bool_] = (self._bits[places >> 3] >> (places & 7).astype(np.uint8)) & 1 == 1
         return within & held
+
+
+def _places(numbers: Numbers) -> Numbers:
+    """0, -1, 1, -2, 2 … as 0, 1, 2, 3, 4 …"""
+    return np.where(numbers >= 0, 2 * numbers, -2 * numbers - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from neo4j.exceptions import (
 
 from provenance_store.errors import GraphError, InputError, SettingsError
 from provenance_store.settings import Settings
+from provenance_store.streams.links import StreamLinks
 
 T = TypeVar("T")
 
@@ -40,6 +41,7 @@ class Connection:
     """One driver on the configured database, checked to answer."""
 
     def __init__(self, settings: Settings) -> None:
+        self.streams = StreamLinks(settings.lake)
         self._uri = settings.neo4j_uri
         self._user = settings.neo4j.user
         self._database = settings.neo4j.database

@@ -21,8 +21,10 @@ import msgspec
 from neo4j import ManagedTransaction
 
 from provenance_store.errors import GraphError, InputError
+from provenance_store.graph.batches import Batch, Feeds, batches_of
 from provenance_store.graph.connection import Connection, cypher
-from provenance_store.graph.reduced import Batch, Feeds, ReducedGraph
+from provenance_store.graph.pruned import inherit
+from provenance_store.graph.reduced import ReducedGraph
 from provenance_store.graph.schema import ensure_schema
 from provenance_store.model.account import Account
 
@@ -64,6 +66,10 @@ class Merged:
     replaced: bool
 
 
+class _PrunedMeanwhileError(Exception):
+    """A record that this transaction made may be one that was just pruned, of which it did not know yet."""
+
+
 def decide(state: RunState, account: Account, digest: str) -> Stage:
     """Which revision this graph is merged under, or why it is refused."""
     if state.generation is not None and account.generation < state.generation:
@@ -85,14 +91,15 @@ def merge_folder(connection: Connection, folder: Path, progress: Progress | None
     ensure_schema(connection)
     account, tell = graph.account, progress or (lambda done, total: None)
     tell(0, graph.edges)
-    stage = connection.write(lambda tx: _begin(tx, graph))
+    digest = graph.digest()
+    stage = connection.write(lambda tx: _begin(tx, graph, digest))
     replaced = False
     if stage.kind != "present":
         feeds: Feeds = Counter()
-        for batch in _ahead(graph.batches()):
+        for batch in _ahead(batches_of(graph)):
             tell(_merge_batch(connection, account, stage, batch), graph.edges)
             feeds.update(batch.feeds())
-        replaced, unclean = connection.write(lambda tx: _switch(tx, graph, stage, feeds))
+        replaced, unclean = connection.write(lambda tx: _switch(tx, graph, digest, stage, feeds))
     else:
         unclean = stage.unclean
         tell(graph.edges, graph.edges)
@@ -101,16 +108,16 @@ def merge_folder(connection: Connection, folder: Path, progress: Progress | None
     return Merged(account.run, account.generation, graph.edges, stage.kind != "present", replaced)
 
 
-def _begin(tx: ManagedTransaction, graph: ReducedGraph) -> Stage:
+def _begin(tx: ManagedTransaction, graph: ReducedGraph, digest: str) -> Stage:
     account = graph.account
-    stage = decide(_lock(tx, account.run), account, graph.digest)
+    stage = decide(_lock(tx, account.run), account, digest)
     if stage.kind == "new":
         tx.run(
             cypher("merge_stage"),
             run=account.run,
             generation=account.generation,
             revision=stage.revision,
-            digest=graph.digest,
+            digest=digest,
         ).consume()
     elif stage.kind == "present":
         tx.run(
@@ -130,14 +137,22 @@ def _merge_batch(connection: Connection, account: Account, stage: Stage, batch: 
             raise _overtaken(account)
         if state.staged_edges < batch.end:
             left = batch.beyond(state.staged_edges)
-            parameters = {"run": account.run, "revision": stage.revision, "end": left.end, **left.parameters()}
+            before = _prunes(tx)
+            parameters = left.parameters() | inherit(tx, left.records if before else ())
+            parameters |= {"run": account.run, "revision": stage.revision, "end": left.end}
             tx.run(cypher("merge_batch"), parameters).consume()
+            if _prunes(tx) != before:
+                raise _PrunedMeanwhileError
         return max(state.staged_edges, batch.end)
 
-    return connection.write(work)
+    while True:
+        try:
+            return connection.write(work)
+        except _PrunedMeanwhileError:
+            continue
 
 
-def _switch(tx: ManagedTransaction, graph: ReducedGraph, stage: Stage, feeds: Feeds) -> tuple[bool, bool]:
+def _switch(tx: ManagedTransaction, graph: ReducedGraph, digest: str, stage: Stage, feeds: Feeds) -> tuple[bool, bool]:
     account = graph.account
     state = _lock(tx, account.run)
     if _is_visible(state, stage):
@@ -148,7 +163,7 @@ def _switch(tx: ManagedTransaction, graph: ReducedGraph, stage: Stage, feeds: Fe
         run=account.run,
         generation=account.generation,
         revision=stage.revision,
-        digest=graph.digest,
+        digest=digest,
         edges=graph.edges,
         account=_properties(account),
     ).single()
@@ -161,11 +176,17 @@ def _switch(tx: ManagedTransaction, graph: ReducedGraph, stage: Stage, feeds: Fe
     return bool(switched["replaces"]), stage.revision > 1
 
 
-def _clean(connection: Connection, run: str, revision: int) -> None:
+def remove_before(connection: Connection, run: str, revision: int) -> Iterator[tuple[int, int]]:
+    """Remove the run's graphs before a revision, a batch at a time; how many edges and records went with each."""
     parameters = {"run": run, "revision": revision}
-    while connection.write(lambda tx: tx.run(cypher("merge_clean"), parameters).single()):
+    while removed := connection.write(lambda tx: tx.run(cypher("merge_clean"), parameters).single()):
+        yield removed["edges"], removed["records"]
+
+
+def _clean(connection: Connection, run: str, revision: int) -> None:
+    for _ in remove_before(connection, run, revision):
         pass
-    connection.write(lambda tx: tx.run(cypher("merge_cleaned"), parameters).consume())
+    connection.write(lambda tx: tx.run(cypher("merge_cleaned"), run=run, revision=revision).consume())
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:
@@ -175,6 +196,10 @@ def _ahead(items: Iterator[T]) -> Iterator[T]:
         while (item := following.result()) is not None:
             following = executor.submit(next, items, None)
             yield item
+
+
+def _prunes(tx: ManagedTransaction) -> int:
+    return int(tx.run(cypher("snapshot")).single(strict=True)["pruned"])
 
 
 def _is_visible(state: RunState, stage: Stage) -> bool:

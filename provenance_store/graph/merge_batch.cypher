@@ -3,7 +3,8 @@
 CALL () {
   UNWIND range(0, size($records) - 1) AS i
   MERGE (record:Record {id: $records[i]})
-    ON CREATE SET record.dataset = $datasets[$dataset_of[i]]
+    ON CREATE SET record.dataset = $datasets[$dataset_of[i]],
+      record.pruned_inputs = $pruned_inputs[$version_of[i]], record.pruned_outputs = $pruned_outputs[$version_of[i]]
   RETURN collect(record) AS records
 }
 CALL (records) {

@@ -2,5 +2,5 @@
 UNWIND $pins AS pin
 OPTIONAL MATCH (run:Run {id: pin[0]})
 WITH pin, run
-WHERE run IS NULL OR run.revision <> pin[1]
+WHERE coalesce(run.revision, 0) <> pin[1]
 RETURN count(*) AS replaced

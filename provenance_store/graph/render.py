@@ -16,6 +16,7 @@ from provenance_store.model.account import Verdict
 CHILDREN = 10
 DEPTH = 40
 ROWS = 1_000
+NAMED = 5
 
 # From the nearer record to each further one, and the runs that link the two.
 Following: TypeAlias = dict[str, dict[str, list[str]]]
@@ -28,7 +29,7 @@ _BADGES: dict[Verdict, str] = {
 _EXPLANATIONS: dict[Verdict, str] = {
     "complete": "every run crossed has all its provenance",
     "unknown": "a run crossed sent no manifest: more may belong here",
-    "partial": "a run crossed has lost messages: more belongs here",
+    "partial": "a run crossed has lost messages or was pruned: more belongs here",
 }
 
 
@@ -37,6 +38,11 @@ def header(summary: Summary) -> Text:
     verdict = summary.verdict
     text = Text.assemble((f" {verdict} ", _BADGES[verdict]), " ", (_EXPLANATIONS[verdict], "dim"))
     text.append(f"\n{_number(summary.records, 'record')} {summary.direction} over {_number(len(summary.runs), 'run')}")
+    if pruned := [run.run for run in summary.runs if run.pruned]:
+        more = f" and {len(pruned) - NAMED:,} more" if len(pruned) > NAMED else ""
+        text.append(f", of which pruned: {', '.join(pruned[:NAMED])}{more}")
+    if summary.accuracy is not None:
+        text.append(f"\n{summary.accuracy:.0%} of them surely; others may not belong here: ask with --replay", "yellow")
     for count in summary.datasets:
         text.append(f"\n  {count.dataset or '(outside the lake)'}  ", "cyan").append(f"{count.records:,}")
     return text
@@ -47,7 +53,7 @@ def as_tree(answer: Answer, *, children: int = CHILDREN) -> RenderableType:
     following: Following = {}
     for edge in answer.edges:
         near, far = (edge.output, edge.input) if answer.direction == "backward" else (edge.input, edge.output)
-        following.setdefault(near, {}).setdefault(far, []).append(edge.run)
+        following.setdefault(near, {}).setdefault(far, []).append(edge.label)
     kept = {record.id for record in answer.records}
     seen: set[str] = set()
     return Group(

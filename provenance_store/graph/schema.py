@@ -11,11 +11,13 @@ from provenance_store.errors import GraphError
 from provenance_store.graph.connection import Connection, cypher
 
 _BATCH_EDGES = 20_000
+# Added to the version while a backup is being restored, so that every release refuses the graph meanwhile.
+RESTORING = 1_000_000
 
 
 def ensure_schema(connection: Connection) -> None:
     """Take the steps that are missing; a database of a later release is refused before anything is written to it."""
-    version = connection.read(_version)
+    version = connection.read(read_version)
     check_version(version)
     for number, step in enumerate(STEPS[version:], start=version + 1):
         step(connection)
@@ -23,7 +25,9 @@ def ensure_schema(connection: Connection) -> None:
 
 
 def check_version(version: int) -> None:
-    """Refuse a lake graph that a later release has written: this one might misread it."""
+    """Refuse a lake graph that is not whole yet, or that a later release has written: this one might misread it."""
+    if version >= RESTORING:
+        raise GraphError("This lake graph is being restored from a backup: try again when that is done.")
     if version > SCHEMA_VERSION:
         raise GraphError(
             f"This lake graph has schema {version}, and this release knows schema {SCHEMA_VERSION}: update Headwater."
@@ -35,7 +39,8 @@ def statements(name: str) -> list[str]:
     return [text for part in cypher(name).split(";\n") if (text := part.strip())]
 
 
-def _version(tx: ManagedTransaction) -> int:
+def read_version(tx: ManagedTransaction) -> int:
+    """The version of the database's schema; 0 where there is no lake graph yet."""
     record = tx.run(cypher("schema_version")).single(strict=True)
     return int(record["version"])
 
@@ -75,5 +80,15 @@ def _list_run(connection: Connection, tx: ManagedTransaction, run: str) -> None:
         put(revision)
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_create, _list_relationships)
+def _note_prunes(connection: Connection) -> None:
+    """Version 3: versions and runs remember what was pruned, and are found by it."""
+    _run_all(connection, "schema_3")
+
+
+def _recognise_purged(connection: Connection) -> None:
+    """Version 4: purged records are tombstones, found by their fingerprints."""
+    _run_all(connection, "schema_4")
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (_create, _list_relationships, _note_prunes, _recognise_purged)
 SCHEMA_VERSION = len(STEPS)

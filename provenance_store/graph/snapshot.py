@@ -6,7 +6,7 @@ its way out, so the question is asked again.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 from neo4j import ManagedTransaction
 
 from provenance_store.errors import GraphError
-from provenance_store.graph.answer import CrossedRun
+from provenance_store.graph.answer import CrossedRun, Known
 from provenance_store.graph.columns import Edges
 from provenance_store.graph.connection import cypher
 from provenance_store.graph.schema import check_version
@@ -42,43 +42,98 @@ class Pin(NamedTuple):
     run: CrossedRun
     # Edges of a declared run are between whole versions, and hold for every record in them.
     declared: bool
+    # What stands behind a stream run's edges is asked of its assertions.
+    stream: bool
+
+
+class Evidence(NamedTuple):
+    """How edges are known, and whether they surely are."""
+
+    known: Known
+    exact: bool
+
+
+CAPTURED = Evidence("captured", exact=True)
+DECLARED = Evidence("declared", exact=False)
+
+
+class Gap(NamedTuple):
+    """A pruned run, whose derivations an answer lacks."""
+
+    run: CrossedRun
+    declared: bool
 
 
 class Snapshot:
-    """Which graphs are followed. `number_of` numbers the runs in the order they were met."""
+    """Which graphs are followed. `number_of` numbers runs, with how their edges are known, as they are met."""
 
     def __init__(self, tx: ManagedTransaction, period: Period) -> None:
-        version, self.changes, self._replacements, self.has_declared = tx.run(cypher("snapshot")).single(strict=True)
-        check_version(version)
+        now = tx.run(cypher("snapshot")).single(strict=True)
+        check_version(now["schema"])
+        self.changes = now["changes"]
+        self._replacements = now["replacements"]
+        self.has_declared = now["declared"]
+        self._prunes = now["pruned"]
+        self.has_pruned = self._prunes > 0
         self._period = period
         self._pins: dict[str, Pin | None] = {}
+        self._gaps: dict[int, Gap | None] = {}
         self.runs: list[CrossedRun] = []
-        self._numbers: dict[str, int] = {}
+        self.evidence: list[Evidence] = []
+        self._numbers: dict[tuple[CrossedRun, Evidence], int] = {}
+
+    @property
+    def moment(self) -> str:
+        """A name of this state of the lake graph: of two that are equal, nothing changed between."""
+        return f"{self.changes}.{self._replacements}.{self._prunes}"
 
     def pin(self, tx: ManagedTransaction, runs: Iterable[str]) -> None:
         """Decide of runs, once and for all, which graph of each is followed, if any."""
         if new := sorted(set(runs) - self._pins.keys()):
             self._pins.update(dict.fromkeys(new))
-            since, until = self._period.since, self._period.until
-            for row in tx.run(cypher("pin"), runs=new, changes=self.changes, since=since, until=until):
+            for row in tx.run(cypher("pin"), runs=new, changes=self.changes, **asdict(self._period)):
                 run = CrossedRun(row["run"], row["dic"], row["verdict"])
-                self._pins[run.run] = Pin(row["revision"], run, row["declared"])
+                self._pins[run.run] = Pin(row["revision"], run, row["declared"], row["stream"])
+
+    def revision_of(self, run: str) -> int | None:
+        """Which graph of a run that was decided on is followed, if any."""
+        pin = self._pins[run]
+        return pin and pin.revision
 
     def follows(self, run: str, revision: int) -> Pin | None:
         """The pin, where this graph of the run is the one to follow."""
         pin = self._pins[run]
         return pin if pin and pin.revision == revision else None
 
-    def number_of(self, pin: Pin) -> int:
-        """The number of a run that is crossed."""
-        number = self._numbers.setdefault(pin.run.run, len(self.runs))
+    def gaps(self, tx: ManagedTransaction, numbers: Iterable[int]) -> list[Gap]:
+        """The runs behind the numbers of prunes, of those that are still pruned and count."""
+        numbers = set(numbers)
+        if new := sorted(numbers - self._gaps.keys()):
+            self._gaps.update(dict.fromkeys(new))
+            for row in tx.run(cypher("pruned_runs"), numbers=new, **asdict(self._period)):
+                run = CrossedRun(row["run"], row["dic"], "partial", pruned=True)
+                self._gaps[row["number"]] = Gap(run, row["declared"])
+        return [gap for number in numbers if (gap := self._gaps[number])]
+
+    def number_of(self, pin: Pin, evidence: Evidence | None = None) -> int:
+        """The number of a run that is crossed, by edges that are known so."""
+        known = evidence or (DECLARED if pin.declared else CAPTURED)
+        number = self._numbers.setdefault((pin.run, known), len(self.runs))
         if number == len(self.runs):
             self.runs.append(pin.run)
+            self.evidence.append(known)
         return number
+
+    def pin_of(self, run: str) -> Pin:
+        """What was decided of a run that is followed."""
+        pin = self._pins[run]
+        if pin is None:
+            raise OvertakenError
+        return pin
 
     def crossed(self, edges: Edges) -> list[CrossedRun]:
         """The runs that made the edges."""
-        return sorted(self.runs[number] for number in np.unique(edges.run).tolist())
+        return sorted({self.runs[number] for number in np.unique(edges.run).tolist()})
 
     def check(self, tx: ManagedTransaction) -> None:
         """Raise OvertakenError where what was read may be half of a graph that is on its way out."""

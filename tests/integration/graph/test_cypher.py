@@ -54,6 +54,7 @@ def test_reading_is_allowed(lake_graph, reduced, word):
 
 
 def test_the_command_line(neo4j_service, reduced, word, monkeypatch):
+    monkeypatch.setenv("HEADWATER_HOME", str(neo4j_service.home))
     monkeypatch.setenv("HEADWATER_NEO4J__URI", neo4j_service.neo4j_uri)
     monkeypatch.setenv("HEADWATER_NEO4J__PASSWORD", neo4j_service.neo4j_password())
     output, source = f"lake:{word}-out/1#a", f"lake:{word}-in/1#b"

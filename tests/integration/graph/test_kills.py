@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from provenance_store.errors import GraphError
-from provenance_store.graph import reduced as reduced_module
+from provenance_store.graph import batches
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.services import lifecycle
 from provenance_store.services.neo4j import Neo4j
@@ -41,7 +41,7 @@ def one(graph: LakeGraph, query: str) -> object:
 
 @pytest.mark.parametrize("number", range(KILLS))
 def test_neo4j_killed_in_a_merge(mine: Settings, reduced, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", BATCH)
+    monkeypatch.setattr(batches, "BATCH_EDGES", BATCH)
     rng = random.Random(number)
 
     def draw(run: str) -> list[tuple[str, str]]:
@@ -53,7 +53,7 @@ def test_neo4j_killed_in_a_merge(mine: Settings, reduced, number: int, monkeypat
         # Odd ones replace what the one before left, so that removing is interrupted too.
         run = f"run-{number // 2}"
         folder = reduced(run, replacing, generation=number)
-        seen, batches = threading.Semaphore(0), len(replacing) // BATCH
+        seen, most = threading.Semaphore(0), len(replacing) // BATCH
 
         def merge() -> None:
             # A merge that cannot go on after the restart by itself says so.
@@ -62,7 +62,7 @@ def test_neo4j_killed_in_a_merge(mine: Settings, reduced, number: int, monkeypat
 
         merging = threading.Thread(target=merge)
         merging.start()
-        for _ in range(rng.randrange(1, batches + 2)):
+        for _ in range(rng.randrange(1, most + 2)):
             seen.acquire(timeout=60)
         merging.join(rng.random() * 0.05)
         service = Neo4j(mine)

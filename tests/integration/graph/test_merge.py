@@ -7,8 +7,9 @@ from neo4j import Session
 from neo4j.exceptions import IncompleteCommit
 
 from provenance_store.errors import GraphError, InputError, SettingsError, UnknownRecordError
+from provenance_store.graph import batches
 from provenance_store.graph import merge as merge_module
-from provenance_store.graph import reduced as reduced_module
+from provenance_store.graph.batches import batches_of
 from provenance_store.graph.connection import cypher
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.graph.readonly import _operators
@@ -61,7 +62,7 @@ def test_a_second_reduction_replaces_the_first_with_its_verdict(lake_graph, redu
 
 
 def test_progress_is_told_and_batches_are_split(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 10)
     told = []
     folder = reduced(f"{word}-run", [(f"lake:{word}/1#out", f"lake:{word}/1#{i}") for i in range(35)])
     lake_graph.merge(folder, progress=lambda done, total: told.append((done, total)))
@@ -94,7 +95,7 @@ def test_records_that_another_run_speaks_of_outlive_a_replacement(lake_graph, re
 
 
 def test_a_half_merged_run_is_invisible_and_can_be_resumed(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 10)
     edges = star(word, 50)
     known = f"lake:{word}-in/1/f#0"
     lake_graph.merge(reduced(f"{word}-first", [(f"lake:{word}-known/1#k", known)]))
@@ -113,7 +114,7 @@ def test_a_half_merged_run_is_invisible_and_can_be_resumed(lake_graph, reduced, 
 
 
 def test_a_half_merged_graph_that_is_given_up_leaves_nothing(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 10)
     fail_after(monkeypatch, 3)
     with pytest.raises(ConnectionResetError):
         lake_graph.merge(reduced(f"{word}-run", star(word, 50, version="wrong")))
@@ -123,7 +124,7 @@ def test_a_half_merged_graph_that_is_given_up_leaves_nothing(lake_graph, reduced
 
 
 def test_a_replacement_shows_the_old_graph_until_it_is_whole(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 10)
     source = f"lake:{word}-in/1/f#0"
     lake_graph.merge(reduced(f"{word}-run", star(word, 50)))
     before = lake_graph.forward([source])
@@ -152,7 +153,7 @@ def test_cleaning_that_failed_is_made_up_for(lake_graph, reduced, word, monkeypa
 
 
 def test_readers_see_one_of_the_two_graphs_while_a_run_is_replaced(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 50)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 50)
     source = f"lake:{word}-in/1/f#0"
 
     def fan(version: str):
@@ -174,7 +175,7 @@ def test_readers_see_one_of_the_two_graphs_while_a_run_is_replaced(lake_graph, r
 
 
 def test_two_hundred_readers_see_a_run_whole_or_not_at_all(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 20)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 20)
     source, size = f"lake:{word}-in/1/f#0", 150
     lake_graph.merge(reduced(f"{word}-first", [(f"lake:{word}-known/1#k", source)]))
 
@@ -197,7 +198,7 @@ def test_two_hundred_readers_see_a_run_whole_or_not_at_all(lake_graph, reduced, 
 
 
 def test_runs_that_merge_at_once_all_arrive(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 20)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 20)
     folders = [
         reduced(
             f"{word}-{n}", [(f"lake:{word}-out/{n}#{i % 7}", f"lake:{word}-in/1/f#{i * n % 101}") for i in range(100)]
@@ -257,7 +258,7 @@ def fail_after(monkeypatch, batches: int) -> None:
 
 def test_records_are_found_by_their_key_and_edges_are_not_looked_for(lake_graph, reduced, word):
     lake_graph.merge(reduced(f"{word}-run", star(word, 3)))
-    (batch,) = ReducedGraph.open(reduced(word, star(word, 3))).batches()
+    (batch,) = batches_of(ReducedGraph.open(reduced(word, star(word, 3))))
     parameters = {"run": word, "revision": 1, "end": 3, **batch.parameters()}
     plan = lake_graph._connection.fetch(f"EXPLAIN {cypher('merge_batch')}", parameters, timeout_seconds=60)[2].plan
     operators = [operator for operator, _ in _operators(plan)]
@@ -267,7 +268,7 @@ def test_records_are_found_by_their_key_and_edges_are_not_looked_for(lake_graph,
 
 def test_a_commit_of_unknown_outcome_is_replayed_and_changes_nothing(lake_graph, reduced, word, monkeypatch):
     """Every transaction commits, and its confirmation is lost: once, or as often as it is replayed but once."""
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 10)
     execute_write = Session.execute_write
     losses = itertools.cycle([1, 0, 1, 1, 1, 1, 0])
 
@@ -287,7 +288,7 @@ def test_a_commit_of_unknown_outcome_is_replayed_and_changes_nothing(lake_graph,
 
 
 def test_merges_of_the_same_graph_at_once_share_the_work(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 10)
     folder = reduced(f"{word}-run", star(word, 200))
     with ThreadPoolExecutor(4) as executor:
         list(executor.map(lake_graph.merge, [folder] * 4))
@@ -296,13 +297,13 @@ def test_merges_of_the_same_graph_at_once_share_the_work(lake_graph, reduced, wo
 
 
 def test_a_merge_goes_on_behind_what_is_there_however_batches_were_cut(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 7)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 7)
     folder = reduced(f"{word}-run", star(word, 50))
     fail_after(monkeypatch, 3)
     with pytest.raises(ConnectionResetError):
         lake_graph.merge(folder)
     monkeypatch.undo()
-    monkeypatch.setattr(reduced_module, "BATCH_EDGES", 10)
+    monkeypatch.setattr(batches, "BATCH_EDGES", 10)
     told = []
     lake_graph.merge(folder, progress=lambda done, total: told.append(done))
     assert told == [0, 21, 21, 30, 40, 50]
@@ -323,7 +324,7 @@ def test_the_dataset_graph_follows_a_replacement(lake_graph, reduced, word):
 
 
 def test_one_output_with_very_many_inputs(lake_graph, reduced, word, monkeypatch):
-    monkeypatch.setattr(reduced_module, "BATCH_BYTES", 50_000)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 50_000)
     output = f"lake:{word}/1#all"
     lake_graph.merge(reduced(f"{word}-run", [(output, f"lake:{word}/1/f#{i}") for i in range(20_000)]))
     assert len(lake_graph.backward([output]).records) == 20_000

@@ -20,6 +20,14 @@ def test_the_json_is_the_contracts():
             {"id": "lake:tweets/1/f#0", "dataset": "tweets", "depth": 1},
             {"id": "urn:x:1", "dataset": None, "depth": 2},
         ],
-        "edges": [{"output": "lake:counts/1#a", "input": "lake:tweets/1/f#0", "run": "run-1"}],
+        "edges": [
+            {
+                "output": "lake:counts/1#a",
+                "input": "lake:tweets/1/f#0",
+                "run": "run-1",
+                "known": "captured",
+                "exact": True,
+            }
+        ],
         "runs": [{"run": "run-1", "dic": "hashtag-count", "verdict": "unknown"}],
     }

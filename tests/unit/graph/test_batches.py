@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provenance_store.errors import InputError
-from provenance_store.graph import reduced
-from provenance_store.graph.reduced import Batch, ReducedGraph, dataset_name
+from provenance_store.graph import batches as module
+from provenance_store.graph.batches import Batch, batches_of
+from provenance_store.graph.reduced import EDGES, ReducedGraph, dataset_name
 from provenance_store.model.account import Account
 
 ids = st.text("abc", min_size=1, max_size=6)
@@ -29,7 +30,7 @@ def edges_of(batch: Batch) -> list[tuple[str, str]]:
 
 
 def batch_of(edges: list[tuple[str, str]]) -> Batch:
-    return Batch.of(0, pa.table([[e[0] for e in edges], [e[1] for e in edges]], reduced._EDGES))
+    return Batch.of(0, pa.table([[e[0] for e in edges], [e[1] for e in edges]], EDGES))
 
 
 def write(folder: Path, edges: list[tuple[str, str]], row_group_size: int | None = None) -> Path:
@@ -42,9 +43,9 @@ def write(folder: Path, edges: list[tuple[str, str]], row_group_size: int | None
 @given(st.lists(st.tuples(ids, ids), min_size=1), st.integers(1, 5), st.integers(1, 20), st.integers(1, 4))
 def test_batches_hold_every_edge_once_and_are_bounded(edges, most, most_bytes, group):
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(reduced, "BATCH_EDGES", most)
-        patch.setattr(reduced, "BATCH_BYTES", most_bytes)
-        batches = list(ReducedGraph.open(write(Path(folder), edges, group)).batches())
+        patch.setattr(module, "BATCH_EDGES", most)
+        patch.setattr(module, "BATCH_BYTES", most_bytes)
+        batches = list(batches_of(ReducedGraph.open(write(Path(folder), edges, group))))
     assert [edge for batch in batches for edge in edges_of(batch)] == edges
     assert [batch.first for batch in batches] == [0, *(batch.end for batch in batches)][:-1]
     for batch in batches:
@@ -100,9 +101,9 @@ def test_a_folder_of_part_files_is_read_as_one(tmp_path):
     (parts / "_SUCCESS").touch()
     graph = ReducedGraph.open(tmp_path)
     assert graph.edges == 3
-    (batch,) = graph.batches()
+    (batch,) = batches_of(graph)
     assert edges_of(batch) == [("o0", "i"), ("o1", "i"), ("o2", "i")]
-    assert ReducedGraph.open(tmp_path).digest == graph.digest
+    assert ReducedGraph.open(tmp_path).digest() == graph.digest()
 
 
 def test_what_is_no_reduced_graph_is_refused(tmp_path):
@@ -119,4 +120,4 @@ def test_what_is_no_reduced_graph_is_refused(tmp_path):
         ReducedGraph.open(tmp_path)
     pq.write_table(pa.table({"output": ["o"], "input": pa.array([None], pa.string())}), tmp_path / "graph.parquet")
     with pytest.raises(InputError, match="without an end"):
-        list(ReducedGraph.open(tmp_path).batches())
+        list(batches_of(ReducedGraph.open(tmp_path)))

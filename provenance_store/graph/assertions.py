@@ -1,0 +1,34 @@
+"""Assertions of stream runs in Neo4j, for Cypher: `(:Assertion {run, stream, sequence, timestamp, delay})`.
+
+Only keys are there, as on disk; contents stay where the records are. Storing a run's again changes nothing.
+"""
+
+from collections.abc import Iterator
+
+from provenance_store.graph.connection import Connection, cypher
+from provenance_store.graph.schema import statements
+from provenance_store.streams.keys import Keys
+from provenance_store.streams.runs import StreamRun
+
+_AT_ONCE = 10_000
+
+
+def store_assertions(connection: Connection, run: StreamRun) -> int:
+    """Store the keys of every event of a run, those too that follow from others; how many there are."""
+    for statement in statements("assertions_schema"):
+        connection.write(lambda tx, one=statement: tx.run(one).consume())  # type: ignore[misc]
+    names = [source.name for source in run.query.sources] + [one.name for one in run.query.operators]
+    stored = 0
+    for stream in names:
+        for rows in _parts(run.inference.keys(stream)):
+            parameters = {"run": run.facts.run, "stream": stream, "rows": rows}
+            connection.write(lambda tx, given=parameters: tx.run(cypher("assertions_store"), given).consume())  # type: ignore[misc]
+            stored += len(rows)
+    return stored
+
+
+def _parts(keys: Keys) -> Iterator[list[list[int]]]:
+    columns = (keys.sequences.tolist(), keys.timestamps.tolist(), keys.delays.tolist())
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    for first in range(0, len(rows), _AT_ONCE):
+        yield rows[first : first + _AT_ONCE]

@@ -1,0 +1,2 @@
+MATCH (run:Run {id: $run, pruned: $number})
+REMOVE run.unclean

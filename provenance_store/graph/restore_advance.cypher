@@ -1,0 +1,2 @@
+MATCH (lake:LakeGraph {id: 'lake'})
+SET lake.restored = $restored
