@@ -10,12 +10,10 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
 from spark_apps.capture.dataframe import TrackedFrame
+from spark_apps.capture.spark_job import SparkJob
 from spark_apps.capture.spark_main import main
 from spark_apps.capture.spark_run import SparkRun
 
-DIC = "order-report"
-INPUTS = ("orders", "customers")
-OUTPUTS = ("country_totals", "top_orders")
 LARGEST = 3
 
 
@@ -42,5 +40,7 @@ def run(captured: SparkRun, inputs: list[str]) -> None:
     top.write("top_orders", format="jsonl")
 
 
+JOB = SparkJob(dic="order-report", run=run, inputs=["orders", "customers"], outputs=["country_totals", "top_orders"])
+
 if __name__ == "__main__":
-    sys.exit(main(DIC, run, inputs=INPUTS, outputs=OUTPUTS))
+    sys.exit(main(JOB))

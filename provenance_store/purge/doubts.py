@@ -1,0 +1,53 @@
+"""Why the lake graph may not know all that was made from records: sentences for the plan and its reader."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from provenance_store.graph.consequences import KnownRun
+from provenance_store.model.message import STREAM
+from provenance_store.purge.plan import Step
+from provenance_store.purge.reaching import Reached
+from provenance_store.purge.versions import Made
+
+
+def find_doubts(
+    reached: Reached, steps: Iterable[Step], made: Mapping[str, Made], runs: Mapping[str, KnownRun]
+) -> Iterator[str]:
+    """Nothing, where provenance is complete."""
+    crossed = {run.run for run in reached.runs} | {step.run for step in steps if step.run in runs and step.run}
+    told = {run.run for run in reached.runs if run.verdict == "complete"}
+    for name in sorted(crossed):
+        known = runs.get(name)
+        # Of a stream's run the lake graph knows versions; where its assertions told of records, nothing is in doubt.
+        if not (known and STREAM in known.marks and name in told):
+            yield from _of_run(name, known)
+    for one in made.values():
+        yield from _of_version(one, runs.get(one.run or ""))
+    if reached.foreign:
+        yield (
+            f"{len(reached.foreign):,} records were reached whose ids name no place in the lake, {reached.foreign[0]} "
+            "for one: a purge leaves them as they are."
+        )
+
+
+def _of_run(name: str, run: KnownRun | None) -> Iterator[str]:
+    if run is None or run.revision is None:
+        yield f"Run {name} was pruned from the lake graph: what it made is not known. Merge its reduced graph again."
+    elif run.declared:
+        yield f"Run {name} of {run.dic} was only declared: which records it made from which is not known."
+    elif run.verdict != "complete":
+        yield f"What the lake graph knows of run {name} of {run.dic} is {run.verdict}."
+
+
+def _of_version(made: Made, run: KnownRun | None) -> Iterator[str]:
+    if made.run is None:
+        return
+    if run is None:
+        yield (
+            f"{made.reference} was made by run {made.run}, of which the lake graph has no graph: reduce and merge the "
+            "run."
+        )
+    elif run.revision is not None and run.generation < made.generation:
+        yield (
+            f"{made.reference} was made by a later execution of run {made.run} than the lake graph knows: reduce and "
+            "merge the run again."
+        )
