@@ -1,0 +1,127 @@
+"""`headwater streams`: stream queries from their descriptions; what follows from them, running, replaying."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from provenance_store.cli.console import make_console, print_json, print_table, show_progress
+from provenance_store.settings import load_settings
+
+app = typer.Typer()
+streams = typer.Typer(
+    help="Stream queries: run them, and see what follows from their description.", no_args_is_help=True
+)
+app.add_typer(streams, name="streams")
+
+Description = Annotated[Path, typer.Argument(metavar="QUERY", help="The description of the query, as JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON for scripts.")]
+
+
+@streams.command()
+def describe(query: Description, as_json: Json = False) -> None:
+    """Show each operator's properties, and whether the keys of its events have to be stored."""
+    import msgspec
+
+    from provenance_store.streams.assertions import streams_to_keep
+    from provenance_store.streams.properties import properties_of
+    from provenance_store.streams.query import StreamQuery
+
+    read = StreamQuery.read(query)
+    kept = streams_to_keep(read, "needed")
+    told: list[dict[str, Any]] = [
+        {
+            "stream": one.name,
+            "inputs": list(one.inputs),
+            **msgspec.to_builtins(properties_of(one)),
+            "stored": one.name in kept,
+        }
+        for one in read.ordered()
+    ]
+    if as_json:
+        print_json(told)
+        return
+    columns = ("stream", "from", "mapping", "sources", "contributing", "inputs of one", "outputs of one", "keys")
+    rows = [
+        (
+            one["stream"],
+            ", ".join(one["inputs"]),
+            one["mapping"],
+            one["input_sources"],
+            one["contributing_sources"],
+            one["input_tuple_mapping"],
+            one["output_tuple_mapping"],
+            "stored" if one["stored"] else "follow",
+        )
+        for one in told
+    ]
+    print_table(f"Stream query {read.name}", columns, rows)
+
+
+@streams.command()
+def run(
+    query: Description,
+    *,
+    run_id: Annotated[str, typer.Option("--run", help="The run's id, which names the versions that it makes.")],
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="The most messages of a topic, and files, in a batch.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on until stopped. Without it, the same run goes on, ends and lands.")
+    ] = False,
+    capture: Annotated[bool, typer.Option("--capture", help="Record each event's parents too, to compare.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a stream query on Spark: what there is, into the lake; killed and begun again, it goes on."""
+    from provenance_store.services.application import listen
+    from provenance_store.streams.query import StreamQuery, functions_of
+
+    functions_of(StreamQuery.read(query))  # what is wrong with it is told before Spark is started
+    command = [sys.executable, "-m", "spark_apps.streams", f"--query={query}", f"--run={run_id}"]
+    command += [f"--batch={batch}"] * (batch is not None) + ["--follow"] * follow + ["--capture"] * capture
+    made: dict[str, Any] = {"versions": []}
+    with show_progress("running") as say:
+        for told in listen(command, f"The stream query {query}", say):
+            if "version" in told:
+                made["versions"].append(told["version"])
+            if "assertions" in told:
+                made["assertions"] = told["assertions"]
+    if as_json:
+        print_json(made)
+        return
+    for version in made["versions"]:
+        typer.echo(f"made {version}")
+    if "assertions" in made:
+        typer.echo(f"assertions in {made['assertions']}: `headwater merge` that folder to ask about the results")
+
+
+@streams.command()
+def replay(
+    ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Results of a stream query, as lake:… ids.")],
+    as_json: Json = False,
+) -> None:
+    """Make results again from first inputs, with all on the way to them, and compare."""
+    from provenance_store.streams.again import make_again
+
+    again = make_again(load_settings().lake, ids)
+    if as_json:
+        print_json(again.to_dict())
+    else:
+        rows = [
+            (str(index), stream, f"{len(events):,}", again.shorten(events)) for index, stream, events in again.table
+        ]
+        print_table("Replayed", ("", "stream", "events", "the last"), rows)
+        for one in again.different:
+            make_console(stderr=True).print(f"{one} is another than was recorded.", markup=False)
+    if again.different:
+        raise typer.Exit(1)
+
+
+@streams.command()
+def store(run_id: Annotated[str, typer.Argument(metavar="RUN", help="A finished run of a stream query.")]) -> None:
+    """Store the keys of a run's events in Neo4j, for `headwater cypher`."""
+    from provenance_store.graph.queries import LakeGraph
+
+    with LakeGraph(load_settings()) as graph:
+        typer.echo(f"{graph.store_assertions(run_id):,} keys of {run_id} are in Neo4j, as (:Assertion).")

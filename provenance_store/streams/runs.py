@@ -1,0 +1,240 @@
+"""Finished runs of stream queries: their records' ancestors and descendants, by the ids that everyone knows them by."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from provenance_store.errors import IdError, InputError, UnknownRecordError
+from provenance_store.lake.contents import read_lines, read_rows
+from provenance_store.lake.layout import version_of
+from provenance_store.model.ids import LAKE_PREFIX, RecordId, dataset_of, file_prefix
+from provenance_store.streams.assertions import keys_of, read_table, streams_to_keep
+from provenance_store.streams.folders import KEYS, QUERY_FILE, RUN_FILE, RunFacts, run_folder
+from provenance_store.streams.functions import Content
+from provenance_store.streams.inference import Inference, Pairs
+from provenance_store.streams.keys import Flags, Keys, Numbers
+from provenance_store.streams.query import Sink, StreamQuery
+from provenance_store.streams.replay import Replayed, replay
+
+_LINKS = pl.Schema({"output": pl.String, "input": pl.String, "exact": pl.Boolean})
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Outputs beside inputs. A link that is not exact is one of several that keys leave possible; a replay tells."""
+
+    frame: pl.DataFrame
+    is_replayed: bool = False
+
+    @classmethod
+    def none(cls) -> "Links":
+        """No links."""
+        return cls(pl.DataFrame(schema=_LINKS))
+
+    @classmethod
+    def of(cls, parts: Sequence[pl.DataFrame], *, is_replayed: bool = False) -> "Links":
+        """All of them, each pair once: exact if it is by any way."""
+        every = pl.concat([pl.DataFrame(schema=_LINKS), *parts])
+        return cls(every.group_by("output", "input", maintain_order=True).agg(pl.col("exact").any()), is_replayed)
+
+    @property
+    def outputs(self) -> list[str]:
+        """Of each link, what was made."""
+        return self.frame["output"].to_list()
+
+    @property
+    def inputs(self) -> list[str]:
+        """Of each link, what it was made from."""
+        return self.frame["input"].to_list()
+
+    @property
+    def exact(self) -> list[bool]:
+        """Of each link, whether it surely is."""
+        return self.frame["exact"].to_list()
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+class StreamRun:
+    """A run, as its folder in the lake tells."""
+
+    def __init__(self, lake: Path, run: str) -> None:
+        self._lake = lake
+        folder = run_folder(lake, run)
+        try:
+            self.query = StreamQuery.from_json((folder / QUERY_FILE).read_bytes())
+            self.facts = msgspec.json.decode((folder / RUN_FILE).read_bytes(), type=RunFacts)
+        except FileNotFoundError:
+            raise InputError(
+                f"The lake {lake} holds no assertions of stream run {run!r}: {folder} is not there."
+            ) from None
+        self._folder = folder / KEYS
+
+    @cached_property
+    def inference(self) -> Inference:
+        """The query with all keys that were stored."""
+        stored: dict[str, Keys] = {}
+        names = {source.name for source in self.query.sources} | {one.name for one in self.query.operators}
+        for folder in sorted(self._folder.iterdir()) if self._folder.is_dir() else []:
+            stream = folder.name.partition("@")[0]
+            if stream in names and stream not in stored:
+                stored[stream] = keys_of(stream, read_table(folder))
+        for name in streams_to_keep(self.query, "needed"):
+            stored.setdefault(name, Keys.of(name, ()))  # along some nothing ever came
+        return Inference(self.query, stored, self.facts.until)
+
+    def backward(self, ids: Sequence[str], *, replayed: bool = False) -> Links:
+        """What results were made from; with a replay where keys do not tell. UnknownRecordError for others."""
+        parts, found, is_replayed = [], set(), False
+        for sink in self._sinks_of(ids):
+            table = self._places_of(sink)
+            places, own = table.find(ids)
+            found.update(own)
+            inferred = self.inference.backward(sink.stream, places)
+            if replayed and not all(pairs.certain.all() for pairs in inferred.values()):
+                is_replayed = True
+                inferred = self._replay(sink, places)
+            for name, pairs in inferred.items():
+                parts.append(
+                    _frame(table.ids(places[pairs.rows]), self._table_of(name).ids(pairs.places), pairs.certain)
+                )
+        if left := [one for one in ids if one not in found]:
+            raise UnknownRecordError(
+                f"Run {self.facts.run!r} of {self.query.name!r} did not make {left[0]}: check the id."
+            )
+        return Links.of(parts, is_replayed=is_replayed)
+
+    def forward(self, ids: Sequence[str], *, replayed: bool = False) -> Links:
+        """What results were made from records; none from one that came too late, or that no source has read."""
+        parts = []
+        for source in self.query.sources:
+            table = self._table_of(source.name)
+            places, _ = table.find(ids)
+            reached = self.inference.forward(source.name, places)
+            for sink in self.query.sinks:
+                if (pairs := reached.get(sink.stream)) is not None:
+                    results = self._places_of(sink).ids(pairs.places)
+                    parts.append(_frame(results, table.ids(places[pairs.rows]), pairs.certain))
+        links = Links.of(parts)
+        if not replayed or links.frame["exact"].all():
+            return links
+        again = self.backward(links.frame["output"].unique(maintain_order=True).to_list(), replayed=True)
+        return Links(again.frame.filter(pl.col("input").is_in(list(ids))), is_replayed=True)
+
+    def made(self, ids: Sequence[str]) -> set[str]:
+        """Those of the records that are results of this run, at positions that its assertions know."""
+        return {one for sink in self._sinks_of(ids) for one in self._places_of(sink).find(ids)[1]}
+
+    def contents(self, source: str, places: Numbers) -> list[Content]:
+        """The contents of first inputs, from where they stand in the lake."""
+        dataset = next(one.dataset for one in self.query.sources if one.name == source)
+        rows = self._table(source)[places].with_row_index("row")
+        contents: list[Content] = [None] * len(rows)
+        for (file,), group in rows.group_by("file"):
+            name, _, within = str(file).partition("/")
+            version = version_of(self._lake, dataset, name)
+            positions = group["position"].to_list()
+            if within.endswith(".parquet"):
+                table, there = read_rows(version, within, positions)
+                by_position: dict[int, Content] = dict(zip(there.tolist(), table.to_pylist(), strict=True))
+            else:
+                lines = read_lines(version, within, positions)
+                by_position = {at: msgspec.json.decode(line) for at, line in zip(positions, lines, strict=True) if line}
+            for row, position in zip(group["row"].to_list(), positions, strict=True):
+                if position not in by_position:
+                    gone = f"{file_prefix(dataset, name, within)}{position}"
+                    raise InputError(f"{gone} is gone, so nothing made from it can be replayed.")
+                contents[row] = by_position[position]
+        return contents
+
+    def replay(self, dataset: str, ids: Sequence[str]) -> tuple[str, Numbers, Replayed]:
+        """Make results in a sink's dataset again: their stream, their places in it, and all on the way to them."""
+        sink = next((one for one in self.query.sinks if one.dataset == dataset), None)
+        if sink is None:
+            raise InputError(f"{self.query.name!r} writes no dataset {dataset!r}.")
+        places, found = self._places_of(sink).find(ids)
+        if missing := set(ids) - set(found):
+            raise UnknownRecordError(f"Run {self.facts.run!r} did not make {min(missing)}: check the id.")
+        return sink.stream, places, replay(self.inference, self.contents, sink.stream, places)
+
+    def _replay(self, sink: Sink, places: Numbers) -> dict[str, Pairs]:
+        """The true ancestors of results, by source."""
+        again = replay(self.inference, self.contents, sink.stream, places)
+        rows: dict[str, list[tuple[int, int]]] = {}
+        for row, place in enumerate(places.tolist()):
+            for stream, at in again.ancestors(sink.stream, place):
+                rows.setdefault(stream, []).append((row, at))
+        columns = {stream: np.array(pairs, np.int64).reshape(-1, 2) for stream, pairs in rows.items()}
+        return {
+            stream: Pairs.concat([Pairs(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), np.bool_))])
+            for stream, pairs in columns.items()
+        }
+
+    def _sinks_of(self, ids: Sequence[str]) -> list[Sink]:
+        """The sinks whose datasets ids are in: a query may have many."""
+        datasets = {name for one in ids if one.startswith(LAKE_PREFIX) and (name := dataset_of(one))}
+        return [sink for sink in self.query.sinks if sink.dataset in datasets]
+
+    def _places_of(self, sink: Sink) -> "_Places":
+        return _Places(sink.dataset, self._table(f"{sink.stream}@{sink.dataset}"))
+
+    def _table_of(self, source: str) -> "_Places":
+        dataset = next(one.dataset for one in self.query.sources if one.name == source)
+        return _Places(dataset, self._table(source))
+
+    def _table(self, name: str) -> pl.DataFrame:
+        """The stored rows of a stream whose events are records."""
+        if name not in self._tables:
+            folder = self._folder / name
+            empty = pl.DataFrame(schema={"file": pl.String, "position": pl.Int64})
+            table = read_table(folder).with_columns(pl.col("file").cast(pl.String)) if folder.is_dir() else empty
+            self._tables[name] = table
+        return self._tables[name]
+
+    @cached_property
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        return {}
+
+
+class _Places:
+    """Between the ids of records and the places of their events."""
+
+    def __init__(self, dataset: str, table: pl.DataFrame) -> None:
+        self._dataset = dataset
+        self._table = table
+
+    def find(self, ids: Sequence[str]) -> tuple[Numbers, list[str]]:
+        """The places of those ids that are records of events here, and these ids."""
+        parts = [(one, *place) for one in ids if (place := self._split(one))]
+        asked = pl.DataFrame(parts, schema={"id": pl.String, "file": pl.String, "position": pl.Int64}, orient="row")
+        found = asked.join(self._table.with_row_index("place"), on=["file", "position"], maintain_order="left")
+        return found["place"].cast(pl.Int64).to_numpy(), found["id"].to_list()
+
+    def ids(self, places: Numbers) -> pl.Series:
+        """The ids of the records at places."""
+        rows = self._table[places]
+        files = rows["file"].unique().to_list()
+        prefixes = [file_prefix(self._dataset, *file.split("/", 1)) for file in files]
+        prefix = rows["file"].replace_strict(files, prefixes, return_dtype=pl.String)
+        return prefix + rows["position"].cast(pl.String)
+
+    def _split(self, one: str) -> tuple[str, int] | None:
+        try:
+            parts = RecordId.parse(one)
+        except IdError:
+            return None
+        if parts.dataset != self._dataset or parts.file is None or parts.position is None:
+            return None
+        return f"{parts.version}/{parts.file}", parts.position
+
+
+def _frame(outputs: pl.Series, inputs: pl.Series, exact: Flags) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"output": outputs, "input": inputs, "exact": pl.Series(exact, dtype=pl.Boolean)}, schema=_LINKS
+    )

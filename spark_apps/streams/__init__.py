@@ -1,0 +1,1 @@
+"""Stream queries on PySpark Structured Streaming, from the description that their provenance is inferred from."""
