@@ -58,6 +58,7 @@ class Hadoop(Service):
         chosen = self.settings.services
         return {
             "hadoop_namenode_port": chosen.hadoop_namenode_port,
+            "hadoop_webhdfs_port": chosen.hadoop_webhdfs_port,
             "hadoop_resourcemanager_port": chosen.hadoop_resourcemanager_port,
             "hadoop_history_port": chosen.hadoop_history_port,
         }
@@ -80,7 +81,10 @@ class Hadoop(Service):
         history = {key: address for key, address in addresses.items() if key.startswith("mapreduce.")}
         return {
             "core-site.xml": {"fs.defaultFS": f"hdfs://{LOOPBACK}:{chosen.hadoop_namenode_port}"},
-            "hdfs-site.xml": {"dfs.replication": 1},
+            "hdfs-site.xml": {
+                "dfs.replication": 1,
+                "dfs.namenode.http-address": f"{LOOPBACK}:{chosen.hadoop_webhdfs_port}",
+            },
             "yarn-site.xml": {
                 "yarn.resourcemanager.address": f"{LOOPBACK}:{chosen.hadoop_resourcemanager_port}",
                 **yarn,
@@ -142,6 +146,7 @@ class Hadoop(Service):
             *([] if (self.data / "hdfs/name-0-1/current/VERSION").exists() else ["-format"]),
             *("-datanodes", "1", "-nodemanagers", "1"),
             *("-nnport", str(chosen.hadoop_namenode_port)),
+            *("-nnhttpport", str(chosen.hadoop_webhdfs_port)),
             *("-rmport", str(chosen.hadoop_resourcemanager_port)),
             *("-jhsport", str(chosen.hadoop_history_port)),
             *("-writeConfig", str(self.ready_file)),

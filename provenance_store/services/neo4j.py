@@ -59,8 +59,8 @@ class Neo4j(Service):
             "initial.dbms.default_database": self.settings.neo4j.database,
             "dbms.security.auth_enabled": "true",
             "dbms.usage_report.enabled": "false",
-            # Left alone it takes half of the machine's memory.
-            "server.memory.pagecache.size": chosen.neo4j_heap,
+            # Left alone it takes half of the machine's memory. A million records with three edges each are 0.8 GB.
+            "server.memory.pagecache.size": chosen.neo4j_page_cache,
             # The logs of old transactions serve backups only, and keep what a purge has removed.
             "db.tx_log.rotation.retention_policy": "keep_none",
             "db.tx_log.rotation.size": "64m",

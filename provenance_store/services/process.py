@@ -23,6 +23,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}  # started by this very proce
 class _Stat:
     state: str
     group: int
+    terminal: int
     threads: int
     started: int
 
@@ -38,7 +39,8 @@ def _stat(pid: int) -> _Stat | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = text.rpartition(")")[2].split()  # the command's name before it may hold anything
-    return _Stat(state=fields[0], group=int(fields[2]), threads=int(fields[17]), started=int(fields[19]))
+    group, terminal, threads, started = (int(fields[place]) for place in (2, 4, 17, 19))
+    return _Stat(fields[0], group, terminal, threads, started)
 
 
 def identify(pid: int) -> Identity | None:
@@ -61,9 +63,11 @@ def is_alive(identity: Identity) -> bool:
 
 def started_at(identity: Identity) -> str:
     """When the process was started, as ISO time in UTC."""
-    uptime = float((PROC / "uptime").read_text().split()[0])
-    age = uptime - identity.started / os.sysconf("SC_CLK_TCK")
-    return datetime.fromtimestamp(time.time() - age, UTC).isoformat(timespec="seconds")
+    lines = (PROC / "stat").read_text().splitlines()
+    # Not the age taken from the clock: that differs by milliseconds, at times across a second, from call to call.
+    booted = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
+    started = booted + identity.started / os.sysconf("SC_CLK_TCK")
+    return datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds")
 
 
 def write_pid_file(path: Path, identity: Identity) -> None:
@@ -110,6 +114,21 @@ def group_of(leader: Identity) -> list[Identity]:
     members = [identify(pid) for pid in pids() if (stat := _stat(pid)) is not None and stat.group == leader.pid]
     # Asked last: while the leader lives, its pid names no other group.
     return [member for member in members if member is not None] if is_alive(leader) else []
+
+
+def working_in(folder: Path) -> list[Identity]:
+    """Who works in a folder of ours; not people, who have a terminal.
+
+    Variables would tell the same, but a process that gives itself a title writes over them.
+    """
+    found = []
+    for pid in pids():
+        with suppress(OSError):  # it ended meanwhile, or it is another user's
+            stat = _stat(pid)
+            works_here = (PROC / str(pid) / "cwd").readlink() == folder.resolve()
+            if works_here and stat is not None and not stat.terminal and (identity := identify(pid)) is not None:
+                found.append(identity)
+    return found
 
 
 def pids() -> Iterator[int]:

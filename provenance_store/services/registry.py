@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 
 from provenance_store.errors import InputError
+from provenance_store.services.airflow import Airflow
 from provenance_store.services.hadoop import Hadoop
 from provenance_store.services.kafka import Kafka
 from provenance_store.services.neo4j import Neo4j
 from provenance_store.services.service import Service
 from provenance_store.settings import Settings
 
-SERVICES: dict[str, type[Service]] = {service.name: service for service in (Kafka, Neo4j, Hadoop)}
+SERVICES: dict[str, type[Service]] = {service.name: service for service in (Kafka, Neo4j, Hadoop, Airflow)}
 DEFAULT = (Kafka.name, Neo4j.name)
 
 

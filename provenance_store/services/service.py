@@ -108,6 +108,11 @@ class Service(ABC):
         return None
 
     @property
+    def hint(self) -> str | None:
+        """What a person should know to begin, where an address is not enough."""
+        return None
+
+    @property
     @abstractmethod
     def ports(self) -> Mapping[str, int]:
         """The name of each port's setting in `[services]`, and the port; the one that clients use comes first."""

@@ -1,0 +1,1 @@
+"""The way from Airflow's connections to Headwater's settings."""

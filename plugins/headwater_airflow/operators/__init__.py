@@ -1,0 +1,1 @@
+"""A task each: they hold little and call the library."""

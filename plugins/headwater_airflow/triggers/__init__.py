@@ -1,0 +1,1 @@
+"""What waits without a worker."""
