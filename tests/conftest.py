@@ -1,17 +1,53 @@
 """What every test shares: Hypothesis profiles, and settings that never reach a developer's own services."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from provenance_store.settings import load_settings
 
-pytest_plugins = ["tests.services_fixtures", "tests.spark_fixtures"]
+pytest_plugins = ["tests.services_fixtures", "tests.explorer_fixtures", "tests.spark_fixtures"]
 
-settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Most JVMs here live for seconds: to compile a little, quickly, takes a third less than to compile well.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+settings.register_profile("ci", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+TESTS = Path(__file__).parent
+# What takes longest begins first, so that no core is left waiting for the other at the end.
+LONGEST = ("system/", "browser/", "integration/reducer/", "integration/capture", "integration/", "property/", "")
+# One process has the tests of a file, and all that meet one world which takes long to make.
+WORLDS = {
+    "system/": "airflow",
+    "browser/": "explorer",
+    "integration/explorer/": "explorer",
+    "integration/capture/test_hadoop_yarn": "hadoop",
+    "integration/purge/test_remote": "hadoop",
+    "contract/test_storage": "hadoop",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Hand out the files with the longest first."""
+
+    def place(item: pytest.Item) -> int:
+        return next(number for number, begin in enumerate(LONGEST) if path_of(item).startswith(begin))
+
+    items.sort(key=place)
+    for item in items:
+        world = next((name for begin, name in WORLDS.items() if path_of(item).startswith(begin)), path_of(item))
+        item.add_marker(pytest.mark.xdist_group(world))
+        if world == "airflow":  # two engines, a scheduler and two databases, beside other tests
+            item.add_marker(pytest.mark.timeout(1500))
+
+
+def path_of(item: pytest.Item) -> str:
+    """The file of a test, from here."""
+    return item.path.relative_to(TESTS).as_posix()
 
 
 @pytest.fixture(autouse=True)

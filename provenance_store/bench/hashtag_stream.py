@@ -105,7 +105,7 @@ class HashtagStream:
 
     def dependencies(self) -> pl.DataFrame:
         """What the stream's reduction must give: columns output and input, compact ids, sorted."""
-        return pl.concat(self.dependencies_by_task()).sort("output", "input")
+        return pl.concat(self.dependencies_by_task()).sort("input", "output")
 
     def dependencies_by_task(self) -> Iterator[pl.DataFrame]:
         """The same, in parts that have nothing in common and are not sorted."""

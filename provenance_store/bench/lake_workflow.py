@@ -35,7 +35,7 @@ class LakeWorkflow:
 
     @cached_property
     def counts(self) -> pl.DataFrame:
-        """Which hashtag's count was made from which tweets: columns output and input, sorted."""
+        """Which hashtag's count was made from which tweets: columns output and input, sorted as a reducer does."""
         random = np.random.default_rng(self.seed)
         shares = np.cumsum(1 / np.arange(1, VOCABULARY + 1) ** ZIPF_EXPONENT)
         numbers = random.integers(1, _MOST_HASHTAGS + 1, self.tweets)
@@ -49,7 +49,7 @@ class LakeWorkflow:
                 output=_count("hashtag"),
                 input=pl.format(_TWEETS + "/part-{}.jsonl#{}", _numbered("file"), "offset"),
             )
-            .sort("output", "input")
+            .sort("input", "output")
         )
 
     @cached_property
@@ -61,7 +61,7 @@ class LakeWorkflow:
             input=_count("hashtag"),
         )
         return edges.join(self.counts.select("output").unique(), left_on="input", right_on="output").sort(
-            "output", "input"
+            "input", "output"
         )
 
     def write(self, folder: Path) -> Sequence[Path]:

@@ -1,4 +1,4 @@
-"""The plots of the paper's evaluation, as PNG files."""
+"""The plots of the paper's evaluation, as PNG files, and what other plots share with them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def prepare(folder: Path) -> None:
 
 def draw_accuracy(rows: Sequence[Accuracy], folder: Path) -> None:
     """Figure 14."""
-    figure, axes = _plot("elements out of order, %", "true dependencies found, %")
+    figure, axes = new_plot("elements out of order, %", "true dependencies found, %")
     for way in dict.fromkeys(row.way for row in rows):
         own = [row for row in rows if row.way == way]
         axes.plot(
@@ -41,24 +41,24 @@ def draw_accuracy(rows: Sequence[Accuracy], folder: Path) -> None:
             label=way,
         )
     axes.set_ylim(-3, 103)
-    _save(figure, folder / "paper-accuracy.png")
+    save_plot(figure, folder / "paper-accuracy.png")
 
 
 def draw_local(rows: Sequence[LocalOut], folder: Path) -> None:
     """Figure 16."""
-    figure, axes = _plot("local batch size, edges", "edges emitted by local reducers")
+    figure, axes = new_plot("local batch size, edges", "edges emitted by local reducers")
     for name in dict.fromkeys(row.partitioning for row in rows):
         own = [row for row in rows if row.partitioning == name]
         axes.plot([row.batch for row in own], [row.edges_out for row in own], "-o", markersize=3, label=name)
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    _save(figure, folder / "paper-local.png")
+    save_plot(figure, folder / "paper-local.png")
 
 
 def draw_speedup(rows: Sequence[Speed], folder: Path) -> None:
     """Figure 15."""
-    figure, axes = _plot("local reducers, a process each", "time with one over time with n")
+    figure, axes = new_plot("local reducers, a process each", "time with one over time with n")
     counts = [row.processes for row in rows]
     axes.plot(counts, counts, ":", color="grey", label="ideal")
     for label, turns in (
@@ -68,10 +68,11 @@ def draw_speedup(rows: Sequence[Speed], folder: Path) -> None:
     ):
         axes.plot(counts, [median(turns[0]) / median(one) for one in turns], "-o", label=label)
     axes.set_xticks(counts)
-    _save(figure, folder / "paper-speedup.png")
+    save_plot(figure, folder / "paper-speedup.png")
 
 
-def _plot(across: str, up: str) -> tuple[Any, Any]:
+def new_plot(across: str, up: str) -> tuple[Any, Any]:
+    """A figure with named axes."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - only this benchmark draws
 
     figure = Figure(_INCHES, dpi=_DPI, layout="constrained")
@@ -82,7 +83,8 @@ def _plot(across: str, up: str) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _save(figure: Any, path: Path) -> None:
+def save_plot(figure: Any, path: Path) -> None:
+    """Write it, with what its lines mean."""
     figure.axes[0].legend(fontsize="small")
     # Without the name of what drew it the same figures make the same file.
     figure.savefig(path, metadata={"Software": None})

@@ -73,7 +73,7 @@ def reduce_by_joins(messages: Sequence[Message]) -> pa.Table:
         ends = pl.col("input").str.starts_with(LAKE_PREFIX)
         found.append(frontier.filter(ends))
         frontier = frontier.filter(~ends).join(onward, on="input").select("output", input="further").unique()
-    return pl.concat(found).unique().sort(_GRAPH).to_arrow()
+    return pl.concat(found).unique().sort("input", "output").to_arrow()
 
 
 _GRAPH = ("output", "input")

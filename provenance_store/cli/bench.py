@@ -116,13 +116,16 @@ def graph(
     baseline_outputs: Annotated[
         int, typer.Option(help="How many outputs to merge by a transaction each, to compare.", min=1)
     ] = 1_000,
+    starts: Annotated[int, typer.Option(help="How many records to trace at once on Spark.", min=1)] = 10_000,
     json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
-    """The lake graph on a Neo4j of its own: merging beside one transaction an output, questions, a large answer."""
+    """The lake graph on a Neo4j of its own: merging beside one transaction an output, questions, many starts."""
     from provenance_store.bench.graph import measure_graph
 
     with show_progress("Starting …") as say:
-        measured = measure_graph(tweets=tweets, questions=questions, baseline_outputs=baseline_outputs, say=say)
+        measured = measure_graph(
+            tweets=tweets, questions=questions, baseline_outputs=baseline_outputs, starts=starts, say=say
+        )
     if json_output:
         print_json(measured.to_dict())
     else:
@@ -130,6 +133,23 @@ def graph(
             print_table(title, columns, rows)
     if measured.wrong:
         raise JobError(f"{measured.wrong:,} answers differ from what the data says.")
+
+
+@benches.command()
+def purge(
+    tweets: Annotated[int, typer.Option(help="How many tweets; those of one handle are purged.", min=100)] = 1_000_000,
+    json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """One handle purged with all that was made from its tweets, beside running the pipeline again without it."""
+    from provenance_store.bench.purge import COLUMNS, less_work, measure_purge
+
+    with show_progress("Starting …") as say:
+        measured = measure_purge(tweets=tweets, say=say)
+    if json_output:
+        print_json([row.to_dict() for row in measured])
+    else:
+        print_table("One handle purged", COLUMNS, [row.cells() for row in measured])
+        typer.echo(less_work(measured))
 
 
 @benches.command()
@@ -174,3 +194,27 @@ def paper(
             print_table(title, columns, rows)
     if wrong := measured.wrong():
         raise JobError(f"This must not be: {wrong[0]}.")
+
+
+@benches.command()
+def streams(
+    *,
+    events: Annotated[int, typer.Option(help="Of how many events storage is measured.", min=1000)] = 100_000,
+    flow: Annotated[int, typer.Option(help="How many events flow where throughput is measured.", min=1000)] = 20_000,
+    repeat: Annotated[int, typer.Option(help="How often to measure times; the spread is shown.", min=1)] = 3,
+    spark: Annotated[bool, typer.Option("--spark/--no-spark", help="Measure on Structured Streaming, too.")] = True,
+    figures: Annotated[Path, typer.Option(help="The folder to draw into.")] = Path("docs/figures"),
+    json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Provenance of streams in bytes and in time: by needed keys, all keys, contents, and an edge a dependency."""
+    from provenance_store.bench.paper_figures import prepare
+    from provenance_store.bench.streams import measure_streams
+
+    prepare(figures)
+    with show_progress("Starting …") as say:
+        measured = measure_streams(events=events, flow=flow, repeat=repeat, spark=spark, figures=figures, say=say)
+    if json_output:
+        print_json(measured.to_dict())
+        return
+    for title, columns, rows in measured.tables():
+        print_table(title, columns, rows)

@@ -1,10 +1,18 @@
 """Consoles that fit where they print: a terminal's own width, and lines that are not broken where a program reads."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from provenance_store.services.service import Say
@@ -27,6 +35,16 @@ def show_progress(at_first: str = "") -> Iterator[Say]:
         return
     with console.status(at_first) as status:
         yield status.update
+
+
+@contextmanager
+def show_bar(what: str, *, counts: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error that is told how much of how much is done; it shows the counts, or the share."""
+    share = MofNCompleteColumn() if counts else TaskProgressColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), share, TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def print_json(data: object) -> None:

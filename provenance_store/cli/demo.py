@@ -1,30 +1,26 @@
 """`headwater demo`: the whole way of the data once, on real services, with both questions asked at the end."""
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from provenance_store.cli.console import make_console
-from provenance_store.cli.jobs import find_dic, make_run_id
-from provenance_store.cli.reduce import reduce_topic
 from provenance_store.errors import JobError
-from provenance_store.lake import records, tweets
+from provenance_store.lake import records
 from provenance_store.lake.layout import Version, resolve
 from provenance_store.services import lifecycle, registry
+from provenance_store.services.airflow import Airflow
+from provenance_store.services.airflow_client import AirflowClient
 from provenance_store.settings import Settings, load_settings
 
 app = typer.Typer()
 
-DIC = "hashtag-count"
 # A hashtag with about this many tweets makes a tree that fits a screen.
 _READABLE = 5
 
@@ -34,30 +30,32 @@ def demo(
     count: Annotated[int, typer.Option(min=1, help="How many tweets.")] = 500,
     seed: Annotated[int, typer.Option(help="The same seed makes the same tweets.")] = 1,
 ) -> None:
-    """From a tweet to an answer: generate, count on Hadoop, reduce on Spark, merge into Neo4j, ask both ways."""
+    """From a tweet to an answer: Airflow runs a job on Hadoop and one on Spark, and both questions are asked."""
     settings = load_settings()
     console = make_console()
     step = _Steps(console)
-    with step("Starting Kafka and Neo4j") as say:
-        for service in registry.services(settings, registry.DEFAULT):
+    with step("Starting Kafka, Neo4j and Airflow") as say:
+        for service in registry.services(settings, (*registry.DEFAULT, Airflow.name)):
             if not service.configured_elsewhere:
                 lifecycle.up(service, say)
-    with step(f"Generating a Twitter lake of {count:,} tweets"):
-        lake = tweets.generate(settings.lake, count=count, seed=seed)
-    run = make_run_id(DIC)
-    with step("Counting hashtags with a Hadoop Streaming job that streams its provenance to Kafka") as say:
-        done = _run_dic(lake, run, say)
-    reduced = settings.home / "reduced" / run
-    with step("Reducing the provenance on Spark to which output came from which input") as say:
-        (account,) = reduce_topic(done["topic"], reduced, run, say).values()
-    with step("Merging the reduced graph into the lake graph in Neo4j"):
-        _merge(settings, reduced)
+    client = AirflowClient(Airflow(settings), "engineer")
+    with step(f"Airflow: {count:,} tweets, counted on Hadoop, reduced beside it, checked and merged") as say:
+        run = client.trigger("twitter_hashtags", {"count": count, "seed": seed})
+        client.wait("twitter_hashtags", run, say)
+        (counts,) = client.returned("twitter_hashtags", run, "count")["outputs"]
+    with step("Airflow: the new counts have started the next DAG, category totals on Spark") as say:
+        client.wait_for_next("twitter_categories", counts, say)
+    _ask(settings, console, resolve(settings.lake, counts))
+    _tell_login(Airflow(settings), console)
+
+
+def _tell_login(airflow: Airflow, console: Console) -> None:
+    password = airflow.passwords()["admin"]
+    console.print(f"\n[bold]Airflow[/] goes on at [bold]{airflow.url}[/]: log in as admin with {password}", markup=True)
     console.print(
-        f"\nThe job used {account.edges_in:,} dependencies in {account.messages:,} messages "
-        f"({account.bytes / 1000:,.0f} kB); {account.edges_out:,} between inputs and outputs are left, "
-        f"provenance [bold]{account.verdict}[/]."
+        f"The other users are in {airflow.passwords_file}. `headwater down` stops all services. Next: docs/airflow.md",
+        soft_wrap=True,
     )
-    _ask(settings, console, resolve(settings.lake, done["outputs"][0]))
 
 
 def _ask(settings: Settings, console: Console, counts: Version) -> None:
@@ -80,11 +78,7 @@ def _ask(settings: Settings, console: Console, counts: Version) -> None:
     console.print(Text(f"$ headwater forward '{tweet}'", "dim"))
     console.print(as_tree(forth))
     for one in forth.records:
-        console.print(Text(f"  #{_line_of(settings, one.id)}", "italic"), soft_wrap=True)
-    console.print(
-        "\nKafka and Neo4j go on running: `headwater status` shows them, `headwater down` stops them. "
-        "Next: docs/queries.md"
-    )
+        console.print(Text(f"  {_line_of(settings, one.id)}", "italic"), soft_wrap=True)
 
 
 def _choose_count(counts: Version) -> tuple[str, bytes]:
@@ -101,24 +95,6 @@ def _text_of(settings: Settings, tweet: str) -> str:
 
 def _line_of(settings: Settings, record: str) -> str:
     return records.read_line(settings.lake, record).decode()
-
-
-def _run_dic(lake: Version, run: str, say: Callable[[str], None]) -> dict[str, Any]:
-    module = find_dic(DIC).value
-    command = [sys.executable, "-m", module, "--run", run, "--input", lake.reference, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise JobError(done.stderr.strip().removeprefix("Error: ") or f"{DIC} ended with status {done.returncode}.")
-    say(done.stderr.strip())
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
-
-
-def _merge(settings: Settings, folder: Path) -> None:
-    from provenance_store.graph.queries import LakeGraph  # neo4j takes a moment to import
-
-    with LakeGraph(settings) as graph:
-        graph.merge(folder)
 
 
 class _Steps:

@@ -13,7 +13,7 @@ from provenance_store.cli.console import make_console
 from provenance_store.errors import InputError
 
 if TYPE_CHECKING:
-    from provenance_store.export.folders import Graph
+    from provenance_store.graph.reduced import ReducedGraph
 
 app = typer.Typer()
 export_app = typer.Typer(help="Write reduced graphs for others: W3C PROV, OpenLineage.", no_args_is_help=True)
@@ -68,7 +68,7 @@ def openlineage(
                 file.write(write_event(event).encode() + b"\n")
 
 
-def _find(folders: list[Path]) -> "list[Graph]":
+def _find(folders: list[Path]) -> "list[ReducedGraph]":
     from provenance_store.export.folders import find_graphs
 
     found = find_graphs(folders)

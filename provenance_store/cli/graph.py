@@ -11,13 +11,12 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from provenance_store.cli.console import make_console
+from provenance_store.cli.console import make_console, show_bar
 from provenance_store.errors import InputError
 from provenance_store.model.account import Account
 from provenance_store.settings import load_settings
@@ -55,6 +54,7 @@ Since = Annotated[datetime | None, typer.Option(help="Follow only runs that were
 Until = Annotated[datetime | None, typer.Option(help="Follow only runs that were merged before this time (UTC).")]
 Counts = Annotated[bool, typer.Option("--counts", help="Tell how many records of which dataset, and no more.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON for scripts.")]
+Replay = Annotated[bool, typer.Option("--replay", help="Replay stream queries where their keys alone do not tell.")]
 
 
 @app.command()
@@ -64,11 +64,8 @@ def merge(
 ) -> None:
     """Merge a reduced graph into the lake graph; the same one again changes nothing."""
     Account.read(folder)  # a wrong folder is told at once, before a server is asked
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with _lake_graph() as graph, Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("edges merged", total=None)
-        merged = graph.merge(folder, progress=lambda done, total: progress.update(task, completed=done, total=total))
+    with _lake_graph() as graph, show_bar("edges merged") as tell:
+        merged = graph.merge(folder, progress=tell)
     if as_json:
         _print_json(msgspec.json.encode(merged))
         return
@@ -84,6 +81,7 @@ def backward(
     to: To = None,
     depth: Depth = None,
     sources: Annotated[bool, typer.Option("--sources", help="Keep only records that were made from no other.")] = False,
+    replay: Replay = False,
     since: Since = None,
     until: Until = None,
     counts: Counts = False,
@@ -93,7 +91,7 @@ def backward(
     """Show what records were made from, across all jobs."""
     from provenance_store.graph.trace import Question
 
-    question = Question(tuple(dict.fromkeys(ids)), "backward", depth, to, sources, _period(since, until))
+    question = Question(tuple(dict.fromkeys(ids)), "backward", depth, to, sources, _period(since, until), replay)
     _show(lambda graph: graph.trace(question), form, counts=counts, as_json=as_json)
 
 
@@ -104,6 +102,7 @@ def forward(
     to: To = None,
     depth: Depth = None,
     sinks: Annotated[bool, typer.Option("--sinks", help="Keep only records that no other was made from.")] = False,
+    replay: Replay = False,
     since: Since = None,
     until: Until = None,
     counts: Counts = False,
@@ -113,7 +112,7 @@ def forward(
     """Show what was made from records, across all jobs."""
     from provenance_store.graph.trace import Question
 
-    question = Question(tuple(dict.fromkeys(ids)), "forward", depth, to, sinks, _period(since, until))
+    question = Question(tuple(dict.fromkeys(ids)), "forward", depth, to, sinks, _period(since, until), replay)
     _show(lambda graph: graph.trace(question), form, counts=counts, as_json=as_json)
 
 
@@ -129,12 +128,8 @@ def between(
     as_json: Json = False,
 ) -> None:
     """Show whether a record depends on another, by one of the shortest ways, and all records and edges on any way."""
-    period = _period(since, until)
-
-    def ask(graph: "LakeGraph") -> "Trace":
-        return graph.between(output, source, since=period.since, until=period.until)
-
-    _show(ask, form, counts=counts, as_json=as_json)
+    within = _within(since, until)
+    _show(lambda graph: graph.between(output, source, **within), form, counts=counts, as_json=as_json)
 
 
 @app.command()
@@ -148,12 +143,8 @@ def common(
     as_json: Json = False,
 ) -> None:
     """Show what all of these records were made from."""
-    period = _period(since, until)
-
-    def ask(graph: "LakeGraph") -> "Trace":
-        return graph.common(ids, since=period.since, until=period.until)
-
-    _show(ask, form, counts=counts, as_json=as_json)
+    within = _within(since, until)
+    _show(lambda graph: graph.common(ids, **within), form, counts=counts, as_json=as_json)
 
 
 @app.command()
@@ -167,12 +158,26 @@ def only_from(
     as_json: Json = False,
 ) -> None:
     """Show what was made from these records and nothing else: without them it would be left without a source."""
-    period = _period(since, until)
+    within = _within(since, until)
+    _show(lambda graph: graph.only_from(ids, **within), form, counts=counts, as_json=as_json)
 
-    def ask(graph: "LakeGraph") -> "Trace":
-        return graph.only_from(ids, since=period.since, until=period.until)
 
-    _show(ask, form, counts=counts, as_json=as_json)
+@app.command()
+def find(
+    dataset: Annotated[str, typer.Argument(help="The dataset that declares the key.")],
+    as_json: Json = False,
+) -> None:
+    """Find the ids of a record by its key, in every version; the key is read from standard input, a component a line.
+
+    A key that may be personal would be left in the history of a shell, were it an argument.
+    """
+    key = sys.stdin.read().splitlines()
+    with _lake_graph() as graph:
+        ids = graph.find(dataset, *key)
+    if as_json:
+        _print_json(msgspec.json.encode(ids))
+    else:
+        print(*ids, sep="\n", end="\n" if ids else "")
 
 
 @app.command()
@@ -270,6 +275,11 @@ def _period(since: datetime | None, until: datetime | None) -> "Period":
     if since and until and since >= until:
         raise InputError(f"No run was merged from {since} on and before {until}: --since must be the earlier time.")
     return Period(*(time and time.replace(tzinfo=UTC) for time in (since, until)))
+
+
+def _within(since: datetime | None, until: datetime | None) -> dict[str, datetime | None]:
+    period = _period(since, until)
+    return {"since": period.since, "until": period.until}
 
 
 def _parameter(given: str) -> tuple[str, object]:

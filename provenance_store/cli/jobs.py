@@ -6,23 +6,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from provenance_store.errors import InputError
 from provenance_store.lake import layout
-from provenance_store.settings import load_settings
+from provenance_store.model.dics import find_dic
+from provenance_store.settings import find_lake
 
 app = typer.Typer()
 generate_app = typer.Typer(help="Make synthetic data.", no_args_is_help=True)
 app.add_typer(generate_app, name="generate")
-
-_DICS = "headwater.dics"
 
 
 @generate_app.callback()
@@ -32,7 +28,7 @@ def generate() -> None:
 
 Count = Annotated[int, typer.Option(min=0, help="How many.")]
 Seed = Annotated[int, typer.Option(help="The same seed makes the same data.")]
-Out = Annotated[Path | None, typer.Option(help="The lake's root; the setting `lake` where not given.")]
+Out = Annotated[str | None, typer.Option(help="The lake's root; the setting `lake` where not given.")]
 Version = Annotated[str | None, typer.Option(help="Name of the version; n<count>-s<seed> where not given.")]
 Files = Annotated[int | None, typer.Option(min=1, help="How many files; at least 2 where not given.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
@@ -59,12 +55,12 @@ def generate_orders(
 
 
 def _generate(
-    make: Callable[..., layout.Version], what: str, count: int, as_json: bool, *, out: Path | None, **options: Any
+    make: Callable[..., layout.Version], what: str, count: int, as_json: bool, *, out: str | None, **options: Any
 ) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=count)
-        made = make(out or load_settings().lake, count=count, progress=lambda done: bar.advance(task, done), **options)
+        made = make(find_lake(out), count=count, progress=lambda done: bar.advance(task, done), **options)
     if as_json:
         typer.echo(json.dumps({"version": made.reference, "path": str(made.path), "files": len(made.files())}))
     else:
@@ -99,14 +95,6 @@ def _hand_over(module: str, arguments: list[str]) -> NoReturn:
     done = subprocess.run([sys.executable, "-m", module, *arguments], check=False)
     # A negative code is the signal that ended the job; shells say 128 and the signal.
     raise typer.Exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
-
-
-def find_dic(name: str) -> EntryPoint:
-    """The module of a DIC; an unknown one is an error that names those there are."""
-    found = {entry.name: entry for entry in entry_points(group=_DICS)}
-    if name not in found:
-        raise InputError(f"There is no DIC {name!r}. There are: {', '.join(sorted(found)) or 'none'}.")
-    return found[name]
 
 
 def make_run_id(dic: str) -> str:

@@ -9,7 +9,24 @@ import sys
 import typer
 from rich.console import Console
 
-from provenance_store.cli import bench, demo, export, graph, jobs, reduce, services, stream, trace
+from provenance_store.cli import (
+    audit,
+    backup,
+    bench,
+    catalogue,
+    demo,
+    export,
+    graph,
+    jobs,
+    key,
+    prune,
+    purge,
+    reduce,
+    services,
+    stream,
+    streams,
+    trace,
+)
 from provenance_store.errors import HeadwaterError
 
 app = typer.Typer(
@@ -19,7 +36,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (demo, services, jobs, stream, reduce, graph, trace, export, bench):
+GROUPS = (
+    demo, services, jobs, catalogue, stream, streams, reduce, graph, trace, audit, prune, purge, backup, key, export,
+    bench,
+)  # fmt: skip
+for group in GROUPS:
     app.add_typer(group.app)
 
 

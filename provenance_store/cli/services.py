@@ -27,7 +27,7 @@ _COLOURS = {State.RUNNING: "green", State.STOPPED: "dim", State.STALE: "yellow",
 def up(names: Names = None, *, as_json: AsJson = False) -> None:
     """Start local services and wait until they answer: Kafka and Neo4j, or those named."""
     settings = load_settings()
-    rows = []
+    rows, hints = [], []
     with show_progress() as say:
         for service in registry.services(settings, names or registry.DEFAULT):
             if not names and (setting := service.configured_elsewhere):
@@ -36,7 +36,10 @@ def up(names: Names = None, *, as_json: AsJson = False) -> None:
                 )
                 continue
             rows.append(lifecycle.up(service, say))
+            hints += [service.hint] if service.hint else []
     _show(rows, as_json=as_json)
+    for hint in hints if not as_json else ():
+        typer.echo(hint)
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """What Headwater knows, for others: answers and reduced graphs as W3C PROV, OpenLineage, DOT and SVG.
 
-Imports graph and model; only the command line and the Spark apps import it.
+Imports graph and model; only the command line, the Spark apps and the plugins import it.
 """
 
 from provenance_store.export.answer import AnswerDocument, write_answer

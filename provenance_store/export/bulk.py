@@ -7,6 +7,7 @@ import msgspec
 from provenance_store.errors import InputError
 from provenance_store.graph.answer import CrossedRun, Direction
 from provenance_store.model.account import Verdict
+from provenance_store.model.files import write_whole
 
 # start, record, dataset, depth: what was reached from which start.
 RECORDS_FILE = "records.parquet"
@@ -38,9 +39,7 @@ class BulkSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     def write(self, folder: Path) -> None:
         """Write it in one step: a folder with a summary is a finished trace."""
-        unfinished = folder / f".{SUMMARY_FILE}"
-        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(self)) + b"\n")
-        unfinished.replace(folder / SUMMARY_FILE)
+        write_whole(folder / SUMMARY_FILE, msgspec.json.format(msgspec.json.encode(self)) + b"\n")
 
     @classmethod
     def read(cls, folder: Path) -> "BulkSummary":

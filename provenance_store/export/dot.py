@@ -23,7 +23,7 @@ def _lines(answer: Answer) -> Iterator[str]:
         style = "bold" if record in answer.start else "solid" if record in kept else "dashed"
         yield f"  r{number} [label={_text(record)}, style={style}];"
     for edge in answer.edges:
-        yield f"  r{numbers[edge.output]} -> r{numbers[edge.input]} [label={_text(edge.run)}];"
+        yield f"  r{numbers[edge.output]} -> r{numbers[edge.input]} [label={_text(edge.label)}];"
     yield "}"
 
 

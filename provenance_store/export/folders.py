@@ -1,72 +1,31 @@
-"""Reduced graphs in folders: those of a lake found, each run once, and their edges read in batches."""
+"""The reduced graphs of a lake, each run once, found in folders."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from provenance_store.errors import InputError
-from provenance_store.graph.reduced import GRAPH_FILE
-from provenance_store.model.account import ACCOUNT_FILE, Account
-
-BATCH_EDGES = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """One run's reduced graph, which has as many edges as its account says."""
-
-    folder: Path
-    account: Account
-    files: tuple[Path, ...]
-
-    @classmethod
-    def open(cls, folder: Path) -> "Graph":
-        """The graph of a folder; InputError where it is not as it was written."""
-        account = Account.read(folder)
-        path = folder / GRAPH_FILE
-        if not path.exists():
-            raise InputError(f"{path} is missing, and its account is there: reduce the run again.")
-        # Spark keeps its own notes beside the parts, under names that begin with one of these.
-        parts = sorted(file for file in path.rglob("*.parquet") if not file.name.startswith(("_", ".")))
-        files = (path,) if path.is_file() else tuple(parts)
-        edges = sum(map(_count_edges, files))
-        if edges != account.edges_out:
-            raise InputError(
-                f"{path} holds {edges:,} edges, and its account counts {account.edges_out:,}: it is not as it was "
-                "written. Reduce the run again."
-            )
-        return cls(folder, account, files)
-
-    def batches(self) -> Iterator[tuple[list[str], list[str]]]:
-        """Outputs beside inputs, so many edges at a time."""
-        for file in self.files:
-            with pq.ParquetFile(file) as parquet:
-                for rows in parquet.iter_batches(batch_size=BATCH_EDGES, columns=["output", "input"]):
-                    outputs, inputs = (rows.column(name) for name in ("output", "input"))
-                    if outputs.null_count or inputs.null_count:
-                        raise InputError(f"{file} holds an edge without an end: both columns must be filled.")
-                    yield outputs.to_pylist(), inputs.to_pylist()
+from provenance_store.graph.reduced import ReducedGraph
+from provenance_store.model.account import ACCOUNT_FILE
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """The newest graph of every run, in the order of run ids, and folders whose reduction has not finished."""
 
-    graphs: list[Graph]
+    graphs: list[ReducedGraph]
     unfinished: list[Path]
 
 
 def find_graphs(folders: Sequence[Path]) -> Found:
     """The graphs in folders that `headwater reduce` wrote, or that hold such folders."""
-    graphs: dict[str, Graph] = {}
+    graphs: dict[str, ReducedGraph] = {}
     unfinished = []
     for folder in dict.fromkeys(path.resolve() for given in folders for path in _candidates(given)):
         if (folder / ACCOUNT_FILE).exists():
-            graph = Graph.open(folder)
+            graph = ReducedGraph.open(folder)
             run = graph.account.run
             graphs[run] = _newer(graphs[run], graph) if run in graphs else graph
         else:
@@ -84,7 +43,7 @@ def _candidates(given: Path) -> list[Path]:
     return sorted(path for path in given.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
-def _newer(one: Graph, other: Graph) -> Graph:
+def _newer(one: ReducedGraph, other: ReducedGraph) -> ReducedGraph:
     if one.account.generation != other.account.generation:
         return max(one, other, key=lambda graph: graph.account.generation)
     # A copy says the same, but for how long it took.
@@ -94,14 +53,3 @@ def _newer(one: Graph, other: Graph) -> Graph:
             f"{one.account.run}, and differ: leave out the one that no longer holds."
         )
     return one
-
-
-def _count_edges(file: Path) -> int:
-    try:
-        with pq.ParquetFile(file) as parquet:
-            names, rows = parquet.schema_arrow.names, parquet.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file} cannot be read as Parquet: {error}") from None
-    if missing := {"output", "input"} - set(names):
-        raise InputError(f"{file} has no column {' and no column '.join(sorted(missing))}.")
-    return int(rows)

@@ -23,8 +23,7 @@ from openlineage.client.generated.lineage import (
 )
 from openlineage.client.serde import Serde
 
-from provenance_store.export.folders import Graph
-from provenance_store.graph.reduced import dataset_name
+from provenance_store.graph.reduced import ReducedGraph, dataset_name
 from provenance_store.model.account import ACCOUNT_FILE
 from provenance_store.model.message import DECLARED
 
@@ -81,7 +80,7 @@ class Namespaces:
     datasets: str = "lake"
 
 
-def run_events(graph: Graph, namespaces: Namespaces | None = None) -> Iterator[RunEvent]:
+def run_events(graph: ReducedGraph, namespaces: Namespaces | None = None) -> Iterator[RunEvent]:
     """The events of one run: its start, and its end with all that is known."""
     names = namespaces or Namespaces()
     account = graph.account
@@ -96,7 +95,7 @@ def run_events(graph: Graph, namespaces: Namespaces | None = None) -> Iterator[R
         job=Job(namespace=names.jobs, name=account.dic),
         producer=PRODUCER,
     )
-    feeds = count_feeds(graph.batches())
+    feeds = count_feeds(graph.pairs())
     yield RunEvent(
         eventType=RunState.COMPLETE if has_ended else RunState.OTHER,
         eventTime=ended.isoformat(),
@@ -122,7 +121,7 @@ def count_feeds(batches: Iterable[tuple[list[str], list[str]]]) -> Counter[tuple
     return feeds
 
 
-def _account_facet(graph: Graph) -> AccountRunFacet:
+def _account_facet(graph: ReducedGraph) -> AccountRunFacet:
     account = graph.account
     return AccountRunFacet(
         run=account.run,

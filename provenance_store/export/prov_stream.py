@@ -10,11 +10,11 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from provenance_store.export.folders import Graph
 from provenance_store.export.names import NAMESPACES, plain, provn_name, record_name, run_name
+from provenance_store.graph.reduced import ReducedGraph
 
 
-def write_provn(graphs: Sequence[Graph], file: IO[bytes]) -> None:
+def write_provn(graphs: Sequence[ReducedGraph], file: IO[bytes]) -> None:
     """As PROV-N, a line a statement."""
     prefixes = (f"  prefix {prefix} <{namespace}>" for prefix, namespace in NAMESPACES.items())
     file.write("\n".join(("document", *prefixes, "")).encode())
@@ -27,7 +27,7 @@ def write_provn(graphs: Sequence[Graph], file: IO[bytes]) -> None:
     file.write(b"endDocument\n")
 
 
-def write_prov_json(graphs: Sequence[Graph], file: IO[bytes]) -> None:
+def write_prov_json(graphs: Sequence[ReducedGraph], file: IO[bytes]) -> None:
     """As PROV-JSON."""
     head = {"prefix": NAMESPACES, "activity": {run_name(graph.account.run): _attributes(graph) for graph in graphs}}
     file.write(msgspec.json.encode(head)[:-1] + b',"wasDerivedFrom":{')
@@ -44,16 +44,16 @@ class _Derivation(NamedTuple):
     run: str
 
 
-def _derivations(graphs: Iterable[Graph]) -> Iterator[list[_Derivation]]:
+def _derivations(graphs: Iterable[ReducedGraph]) -> Iterator[list[_Derivation]]:
     """Of all edges the derivations, as qualified names."""
     for graph in graphs:
         run = run_name(graph.account.run)
-        for outputs, inputs in graph.batches():
+        for outputs, inputs in graph.pairs():
             names = (map(record_name, ids) for ids in (outputs, inputs))
             yield [_Derivation(output, source, run) for output, source in zip(*names, strict=True)]
 
 
-def _attributes(graph: Graph) -> dict[str, str]:
+def _attributes(graph: ReducedGraph) -> dict[str, str]:
     return {"headwater:dic": plain(graph.account.dic), "headwater:verdict": graph.account.verdict}
 
 

@@ -68,7 +68,7 @@ def _edges(answer: Answer, shown: dict[str, Place]) -> Iterator[str]:
     runs: dict[tuple[str, str], list[str]] = {}
     for edge in answer.edges:
         if edge.output in shown and edge.input in shown:
-            runs.setdefault((edge.output, edge.input), []).append(edge.run)
+            runs.setdefault((edge.output, edge.input), []).append(edge.label)
     for (output, source), made_by in runs.items():
         here, there = shown[output], shown[source]
         # Out of the side that faces the other; within a column, or back, around the right.

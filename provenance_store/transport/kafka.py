@@ -5,11 +5,12 @@ import json
 import ssl
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import NewTopic
+from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from provenance_store.errors import InputError, MessageError, TransportError
@@ -26,6 +27,8 @@ RECEIPTS_TOPIC = "headwater.receipts"
 MAX_REQUEST_BYTES = 2 << 20
 # kafka-python bounds no memory of its own: beyond this much unconfirmed, a sender waits for the broker.
 _MAX_UNCONFIRMED_BYTES = 64 << 20
+# Whether and after how long a topic's segments are removed, how long one is written to, and how long removing takes.
+_LIFETIME = ("cleanup.policy", "retention.ms", "segment.ms", "file.delete.delay.ms")
 
 
 class _Future(Protocol):
@@ -207,6 +210,21 @@ class KafkaTransport:
             finally:
                 admin.close()
 
+    def lifetimes(self, *topics: str) -> dict[str, timedelta | None]:
+        """How long a message can still be in each topic that is there, at most; None where it may stay for ever."""
+        with telling_unreachable(self._settings):
+            admin = KafkaAdminClient(**client_options(self._settings))
+            try:
+                there = sorted(set(topics).intersection(admin.list_topics()))
+                if not there:
+                    return {}
+                asked = [ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(_LIFETIME)) for name in there]
+                told = admin.describe_configs(asked, config_filter=ConfigFilterType.ALL)
+            finally:
+                admin.close()
+        found = {name: configs for by_name in told.values() for name, configs in by_name.items()}
+        return {name: _lifetime({key: str(found[name][key]["value"]) for key in _LIFETIME}) for name in there}
+
     def ensure_topics(self, *topics: str) -> None:
         """Make the topics that are not there; two that try at once both succeed."""
         kafka = self._settings.kafka
@@ -278,6 +296,17 @@ def telling_unreachable(settings: "Settings") -> Iterator[None]:
             f"Kafka at {settings.bootstrap_servers} does not answer ({_describe(error)}). "
             "Start it with `headwater up kafka`, or set HEADWATER_KAFKA__BOOTSTRAP_SERVERS."
         ) from error
+
+
+def _lifetime(configs: Mapping[str, str]) -> timedelta | None:
+    """A broker removes whole segments: a message goes when the youngest one beside it is old enough."""
+    kept, together, margin = (int(configs[name]) for name in _LIFETIME[1:])
+    if "delete" not in configs[_LIFETIME[0]] or kept < 0:
+        return None
+    try:
+        return timedelta(milliseconds=kept + together + margin)
+    except OverflowError:
+        return None
 
 
 def _describe(error: KafkaError) -> str:

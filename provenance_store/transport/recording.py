@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from provenance_store.errors import InputError, TransportError
+from provenance_store.model.files import write_whole
 from provenance_store.model.message import Message
 from provenance_store.transport.port import Closing, Delivery, Receipt, Received
 
@@ -130,9 +131,7 @@ class RecordingReceipts:
         """Write the receipt under the writer's name."""
         path = self._folder / _file_name(receipt.run) / f"{_file_name(receipt.attempt)}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        unfinished.write_bytes(msgspec.json.encode(receipt))
-        unfinished.replace(path)
+        write_whole(path, msgspec.json.encode(receipt))
 
     def gather(self, run: str) -> list[Receipt]:
         """Every receipt of the run."""

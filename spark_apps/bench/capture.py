@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from provenance_store.errors import HeadwaterError, InputError, JobError
-from provenance_store.services.application import listen, tell, tell_progress
+from provenance_store.services.application import listen, tell, tell_failure, tell_progress
 from provenance_store.settings import Settings, load_settings
 from provenance_store.transport.kafka import KafkaTransport
 from provenance_store.transport.wiring import topic_of
@@ -30,17 +30,16 @@ _TAIL = 1500
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; the exit status."""
     given = _parser().parse_args(arguments)
-    try:
-        world = World(_settings(load_settings()), given.rows, given.tweets, tell_progress)
-        for name in given.case or CASES:
-            if given.memory:
-                tell(peak=_peak(world, CASES[name], captured=given.memory == "captured"))
-            else:
-                tell(row=_measure_or_tell(world, name, given.repeat))
-    except HeadwaterError as error:
-        tell(error=str(error), kind=type(error).__name__)
-        return 1
-    return 0
+    return tell_failure(lambda: _measure_all(given))
+
+
+def _measure_all(given: argparse.Namespace) -> None:
+    world = World(_settings(load_settings()), given.rows, given.tweets, tell_progress)
+    for name in given.case or CASES:
+        if given.memory:
+            tell(peak=_peak(world, CASES[name], captured=given.memory == "captured"))
+        else:
+            tell(row=_measure_or_tell(world, name, given.repeat))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,24 +1,27 @@
 """Files as inputs and outputs whose records have ids: read from the files alone, by whoever reads them later.
 
 An input record is known by its file and place: the row's index in a Parquet file, the byte offset of its line in any
-other (after decompression). An output has one file per task, `part-00000.parquet` and so on, and a record's place is
-the order in which its task wrote it; the same rule, so that a later reader derives the same id.
+other (after decompression); in a file that was rewritten since, by the place that it had at first. An output has one
+file per task, `part-00000.parquet` and so on, and a record's place is the order in which its task wrote it; the same
+rule, so that a later reader derives the same id.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlparse
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 from pyspark.sql.types import StringType, StructType
 
 from provenance_store.errors import InputError, JobError
 from provenance_store.lake.layout import Version
+from provenance_store.lake.places import read_places
 from provenance_store.model.ids import LAKE_PREFIX, file_prefix
+from provenance_store.storage.paths import RemotePath
 from spark_apps.capture.errors import UnsupportedOperationError
 from spark_apps.capture.tokens import FILE, PREFIX, Token
 
@@ -31,6 +34,29 @@ _COMPRESSED = {"none": "", "gzip": ".gz", "zstd": ".zst", "bzip2": ".bz2"}
 _PART = re.compile(r"part-(\d{5,})-.*")
 
 
+class Reading(Protocol):
+    """What reading needs; `SparkRun` has it."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that reads."""
+
+    @property
+    def java(self) -> Any:
+        """The driver's JVM."""
+
+    @property
+    def jvm(self) -> Any:
+        """The Java side of capture."""
+
+    @property
+    def nonce(self) -> str:
+        """A name that no other reader has."""
+
+    def add_file(self, address: str, prefix: str) -> int:
+        """A token's first long means this file, whose ids begin with the prefix."""
+
+
 def open_input(run: "SparkRun", version: Version, options: dict[str, Any]) -> "TrackedFrame":
     """The version's records with their tokens."""
     from spark_apps.capture.dataframe import TrackedFrame  # noqa: PLC0415 - the two need each other
@@ -40,16 +66,22 @@ def open_input(run: "SparkRun", version: Version, options: dict[str, Any]) -> "T
         raise InputError(f"{version.reference} holds no files.")
     kind = options.pop("format", None) or _told_format(version, files)
     key, personal = options.pop("key", None), options.pop("personal_key", False)
-    schema = options.pop("schema", None)
-    if kind == "parquet":
-        frame, token = _read_parquet(run, version, files, schema, options)
-    elif kind in {"jsonl", "csv", "text"}:
-        frame, token = _read_lines(run, version, files, kind=kind, schema=schema, options=options)
-    else:
-        raise UnsupportedOperationError(f"the format {kind!r}", "Use parquet, jsonl, csv or text")
+    frame, token = read_version(run, version, kind=kind, schema=options.pop("schema", None), options=options)
     if key:
         return run.keyed(frame.drop(*token.names), version.dataset, version.name, key, personal=personal)
     return TrackedFrame(run, frame, [token])
+
+
+def read_version(
+    run: Reading, version: Version, *, kind: str, schema: Any = None, options: Mapping[str, Any] | None = None
+) -> tuple[DataFrame, Token]:
+    """The records of a version that has files, each beside the token of its file and its place there."""
+    files, given = version.files(), options or {}
+    if kind == "parquet":
+        return _read_parquet(run, version, files, schema, given)
+    if kind in {"jsonl", "csv", "text"}:
+        return _read_lines(run, version, files, kind=kind, schema=schema, options=given)
+    raise UnsupportedOperationError(f"the format {kind!r}", "Use parquet, jsonl, csv or text")
 
 
 def _told_format(version: Version, files: list[Path]) -> str:
@@ -65,22 +97,30 @@ def _plain_suffix(file: Path) -> str:
 
 
 def _read_parquet(
-    run: "SparkRun", version: Version, files: list[Path], schema: Any, options: Mapping[str, Any]
+    run: Reading, version: Version, files: list[Path], schema: Any, options: Mapping[str, Any]
 ) -> tuple[DataFrame, Token]:
     reader = run.spark.read.options(**options)
-    frame = (reader.schema(schema) if schema else reader).parquet(*map(_escape_glob, files))
+    frame = (reader.schema(schema) if schema else reader).parquet(*map(escape_glob, files))
+    moved = places_of(run, version)
+    row_places = run.jvm.RowPlaces()
     for url in frame.inputFiles():
-        name = Path(unquote(urlparse(url).path)).relative_to(version.path)
+        file = _name_of(version, url)
         # Spark writes a local file's address with three slashes here, and with one in `_metadata`.
         for address in {url, url.replace("file:///", "file:/", 1)}:
-            run.add_file(address, _expanded(version, str(name)))
+            number = run.add_file(address, _expanded(version, file))
+            if str(version.path / file) in moved:
+                row_places.put(number, moved[str(version.path / file)])
     token = Token.pair()
-    path = F.call_function(FILE, F.col("_metadata.file_path"))
-    return frame.withColumns({token.a: path, str(token.b): F.col("_metadata.row_index")}), token
+    path, index = F.call_function(FILE, F.col("_metadata.file_path")), F.col("_metadata.row_index")
+    if moved:
+        name = f"{PREFIX}place_{run.nonce}_{token.b}"
+        row_places.register(run.spark._jsparkSession, name)
+        index = F.call_function(name, path, index)
+    return frame.withColumns({token.a: path, str(token.b): index}), token
 
 
 def _read_lines(
-    run: "SparkRun", version: Version, files: list[Path], *, kind: str, schema: Any, options: dict[str, Any]
+    run: Reading, version: Version, files: list[Path], *, kind: str, schema: Any, options: Mapping[str, Any]
 ) -> tuple[DataFrame, Token]:
     if any(file.suffix == ".bz2" for file in files):
         raise UnsupportedOperationError("reading bzip2", "Its lines have no offsets across splits; use gzip or zstd")
@@ -89,15 +129,16 @@ def _read_lines(
             raise UnsupportedOperationError(f"reading with {option}", "A record must be a line of its own")
     tokens = run.java.java.util.HashMap()
     for file in files:
-        prefix = _expanded(version, str(file.relative_to(version.path)))
+        prefix = _expanded(version, version.name_of(file))
         tokens.put(str(file), run.add_file(str(file), prefix))
     token = Token.pair()
-    lines = DataFrame(run.jvm.Lines.read(run.spark._jsparkSession, tokens, token.a, token.b), run.spark)
+    moved = places_of(run, version)
+    lines = DataFrame(run.jvm.Lines.read(run.spark._jsparkSession, tokens, moved, token.a, token.b), run.spark)
     if kind == "text":
         return lines, token
     filled = lines.filter(F.length(F.trim("value")) > 0)
     text = {name: str(value) for name, value in options.items()}
-    paths = list(map(_escape_glob, files))
+    paths = list(map(escape_glob, files))
     if kind == "jsonl":
         schema = schema or run.spark.read.options(**text).json(paths).schema
         parsed = F.from_json("value", schema, text)
@@ -109,6 +150,20 @@ def _read_lines(
     return made.select(f"{PREFIX}row.*", *token.names), token
 
 
+def places_of(run: Reading, version: Version) -> Any:
+    """The places of the version's rewritten files, by their paths, as Java takes them."""
+    found = run.java.java.util.HashMap()
+    for file, pairs in read_places(version).items():
+        found.put(str(version.path / file), run.jvm.Places(pairs))
+    return found
+
+
+def _name_of(version: Version, url: str) -> str:
+    """The name within a version of a file that Spark tells the address of."""
+    folder = version.path.key if isinstance(version.path, RemotePath) else version.path
+    return str(Path(unquote(urlparse(url).path)).relative_to(folder))
+
+
 def _as_ddl(schema: StructType) -> str:
     return ", ".join(f"`{field.name.replace('`', '``')}` {field.dataType.simpleString()}" for field in schema.fields)
 
@@ -117,7 +172,8 @@ def _expanded(version: Version, file: str) -> str:
     return "urn:lake:" + file_prefix(version.dataset, version.name, file)[len(LAKE_PREFIX) :]
 
 
-def _escape_glob(file: Path) -> str:
+def escape_glob(file: Path) -> str:
+    """A path as Spark takes it for that path alone."""
     # Spark takes these characters in a path for a pattern.
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(file))
 

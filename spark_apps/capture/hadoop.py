@@ -20,6 +20,7 @@ import msgspec
 
 from provenance_store.errors import InputError, JobError
 from provenance_store.lake import layout
+from provenance_store.lake.places import read_places
 from provenance_store.settings import Settings
 from provenance_store.transport.wiring import make_topics
 from spark_apps.capture import counters
@@ -54,6 +55,7 @@ def run_job(
 
     `python` is the interpreter of the workers, as the nodes have it.
     """
+    layout.refuse_remote(settings.lake)
     job = load_job(reference)
     context = Run(settings, dic=job.dic, run=run, policy=policy)
     if not inputs:
@@ -134,7 +136,9 @@ class _Execution:
             dic=self._context.dic,
             topic=self._context.topic,
             policy=self._context.policy,
-            inputs=[InputRoot(version.dataset, version.name, path) for version, path in roots.items()],
+            inputs=[
+                InputRoot(version.dataset, version.name, path, read_places(version)) for version, path in roots.items()
+            ],
             output_dataset=output.dataset,
             output_version=output.name,
             settings=dump_settings(engine.settings),
@@ -164,6 +168,8 @@ class _Execution:
             **self._engine.settings.hadoop.conf,
             # What ids rely on, so it beats the user's configuration: offsets in, plain text out, tabs between.
             "stream.map.input.ignoreKey": "false",
+            # Hadoop would end a line at a carriage return, too.
+            "textinputformat.record.delimiter": "\n",
             "mapreduce.output.fileoutputformat.compress": "false",
             "stream.map.output.field.separator": "\t",
             "stream.num.map.output.key.fields": "1",

@@ -31,7 +31,8 @@ JOB_FILE_VARIABLE = "HEADWATER_HADOOP_JOB"
 class HadoopJob:
     """A DIC for Hadoop Streaming, as plain functions.
 
-    `map` is called with a line's byte offset and the line; `combine` and `reduce` with a key and its values, which
+    `map` is called with the position in a line's id (its byte offset, where the file was never rewritten) and the line;
+    `combine` and `reduce` with a key and its values, which
     are read as they come. All give pairs of texts; `combine` keeps the key. The output is written to dataset `output`.
     """
 
@@ -44,11 +45,12 @@ class HadoopJob:
 
 
 class InputRoot(msgspec.Struct, frozen=True):
-    """A version that the job reads, and the path under which Hadoop reads it."""
+    """A version that the job reads, the path under which Hadoop reads it, and the places of its rewritten files."""
 
     dataset: str
     version: str
     path: str
+    places: dict[str, bytes] = {}
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,10 +85,19 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True):
 
     def input_prefix(self, uri: str) -> str:
         """The ids' beginning for a file that Hadoop reads, given as `mapreduce.map.input.file` names it."""
+        root, file = self._input(uri)
+        return file_prefix(root.dataset, root.version, file)
+
+    def input_places(self, uri: str) -> bytes | None:
+        """The places of such a file, if it was rewritten."""
+        root, file = self._input(uri)
+        return root.places.get(file)
+
+    def _input(self, uri: str) -> tuple[InputRoot, str]:
         path = urlsplit(uri).path if "://" in uri else uri.removeprefix("file:")
         for root in self.inputs:
             if path.startswith(f"{root.path}/"):
-                return file_prefix(root.dataset, root.version, path[len(root.path) + 1 :])
+                return root, path[len(root.path) + 1 :]
         raise InputError(f"The task reads {uri}, which is in none of {', '.join(root.path for root in self.inputs)}.")
 
     def output_prefix(self, partition: int) -> str:

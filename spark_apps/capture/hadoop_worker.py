@@ -220,7 +220,9 @@ def run_task(kind: str, reference: str, *, job_file: JobFile, task: Task, source
             _ITEM: f"{namespace}m{task.partition}.",
         }
         writers = [_open_writer(transport, job_file, task, "map", prefixes)]
-        run_map(job.map, source, write, writers[0], task=task.partition)
+        places = job_file.input_places(task.input_file)
+        lines = source if places is None else place_lines(source, places)
+        run_map(job.map, lines, write, writers[0], task=task.partition)
     else:
         prefixes = {
             _FILE: _expand(job_file.output_prefix(task.partition)),
@@ -235,6 +237,16 @@ def run_task(kind: str, reference: str, *, job_file: JobFile, task: Task, source
     lost = sum(writer.close() for writer in writers)
     if lost:
         counters.increment(counters.UNREPORTED, lost)
+
+
+def place_lines(lines: Iterable[bytes], pairs: bytes) -> Iterator[bytes]:
+    """Every `<offset>TAB<line>` of a rewritten file under the position in its id."""
+    from provenance_store.lake.places import Places  # noqa: PLC0415 - few files are rewritten, and numpy loads slowly
+
+    places = Places.from_bytes(pairs)
+    for record in lines:
+        offset, tab, line = record.partition(b"\t")
+        yield b"%d%b%b" % (places.original([int(offset)])[0], tab, line)
 
 
 def _open_writer(

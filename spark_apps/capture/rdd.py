@@ -18,6 +18,7 @@ from provenance_store.lake.layout import Version
 from provenance_store.model.ids import LAKE_NAMESPACE, LAKE_PREFIX, file_prefix
 from spark_apps.capture import rdd_feeds as feeds
 from spark_apps.capture.errors import UnsupportedOperationError
+from spark_apps.capture.files import places_of
 from spark_apps.capture.rdd_base import LineageRDD, info_of
 from spark_apps.capture.rdd_feeds import Function
 from spark_apps.capture.rdd_output import save_lines
@@ -46,7 +47,8 @@ def read_text(run: "SparkRun", version: Version, min_partitions: int | None = No
         names.put(str(file), name)
     context = session.sparkContext
     reading = UTF8Deserializer(use_unicode=True)  # type: ignore[no-untyped-call]
-    lines = run.jvm.Lines.texts(session._jsparkSession, names, min_partitions or context.defaultMinPartitions)
+    moved, partitions = places_of(run, version), min_partitions or context.defaultMinPartitions
+    lines = run.jvm.Lines.texts(session._jsparkSession, names, moved, partitions)
     return TrackedRDD(run, RDD(lines, context, reading), feeds.texts)
 
 

@@ -19,6 +19,7 @@ from provenance_store.model.ids import LAKE_NAMESPACE, LAKE_PREFIX, run_namespac
 from provenance_store.model.message import Headers, Message
 from provenance_store.transport.port import Sink
 from spark_apps.capture.rdd_sinks import SinkAddress
+from spark_apps.settling import settle
 
 # What a record depends on: one id as it is written, several, or none.
 Token: TypeAlias = str | tuple[str, ...]
@@ -135,6 +136,7 @@ class TaskWriter:
                 self._fail(error)
         if self._seq:
             self._info.receipts.add({self.attempt: self._seq})
+        settle()
 
     def _prefixes(self, tokens: Iterable[str]) -> Mapping[str, str] | None:
         """The prefixes of files that the tokens need; None where they are too many."""

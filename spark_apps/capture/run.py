@@ -17,6 +17,7 @@ import msgspec
 
 from provenance_store.errors import InputError, JobError, TransportError
 from provenance_store.lake import layout
+from provenance_store.model.files import write_whole
 from provenance_store.model.ids import check_run
 from provenance_store.model.message import MANIFEST, Headers, Manifest, Message
 from provenance_store.services.locks import locked
@@ -91,9 +92,7 @@ class Run:
         """Give what was written its names as versions: all of them, also when this process dies between two."""
         moves = [(str(folder), version.dataset, version.name, str(version.path)) for folder, version in written.items()]
         self.folder.mkdir(parents=True, exist_ok=True)
-        unfinished = self._journal.with_suffix(".unfinished")
-        unfinished.write_bytes(msgspec.json.encode(_Journal(result, moves)))
-        unfinished.replace(self._journal)
+        write_whole(self._journal, msgspec.json.encode(_Journal(result, moves)))
         self._finish_publishing()
 
     def _finish_publishing(self) -> None:

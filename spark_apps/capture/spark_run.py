@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 from provenance_store.errors import InputError, JobError
 from provenance_store.lake import layout
 from provenance_store.model.ids import version_prefix
+from provenance_store.model.keys import KeyRing
 from provenance_store.services.service import Say
 from provenance_store.settings import Settings
 from spark_apps.capture.dataframe import TrackedFrame
@@ -57,6 +58,7 @@ class SparkRun:
         self.outputs: list[tuple[layout.Version, Path]] = []
         self.marks: set[str] = set()
         self._context = context
+        self._keys = KeyRing(settings)
         self._views: dict[str, TrackedFrame] = {}
         self._operations = 0
         self._more_receipts: list[Callable[[], dict[str, int]]] = []
@@ -123,7 +125,8 @@ class SparkRun:
         self, frame: DataFrame, dataset: str, version: str, key: Sequence[str], *, personal: bool
     ) -> TrackedFrame:
         """A plain frame whose records are known by their key."""
-        tap, operation = self._tap("KEYED_INPUT", "read", _namespace(dataset, version) + "#", "", hashed=personal)
+        secret = self._keys.of_version(dataset, version) if personal else None
+        tap, operation = self._tap("KEYED_INPUT", "read", _namespace(dataset, version) + "#", "", secret)
         a, b = group_pair(operation, key_columns(frame, list(key)))
         text = F.array(*(frame[name].cast("string") for name in key))
         token = Token.pair()
@@ -165,7 +168,8 @@ class SparkRun:
         tokens, plain = token_columns(frame._tokens), frame._frame
         namespace = _namespace(version.dataset, version.name)
         if key:
-            tap, _ = self._tap("KEYED", "write", namespace + "#", "", hashed=personal)
+            secret = self._keys.of_version(version.dataset, version.name) if personal else None
+            tap, _ = self._tap("KEYED", "write", namespace + "#", "", secret)
             subject = [F.array(*(plain[name].cast("string") for name in key))]
         elif made.is_lines:
             plain = made.as_lines(frame)
@@ -221,11 +225,12 @@ class SparkRun:
         """A token's first long means this file; two that shared one are refused."""
         return int(self._info.addFile(address, prefix))
 
-    def _tap(self, kind: str, function: str, target: str, suffix: str, *, hashed: bool = False) -> tuple[str, str]:
+    def _tap(self, kind: str, function: str, target: str, suffix: str, secret: bytes | None = None) -> tuple[str, str]:
         operation = self.operation(function)
         name = f"headwater_tap_{self._nonce}_{self._operations}"
+        tap, hidden = f"t{self._operations}", None if secret is None else bytearray(secret)
         self._package.TapFunctions.register(
-            self.spark._jsparkSession, name, f"t{self._operations}", self._info, kind, operation, target, suffix, hashed
+            self.spark._jsparkSession, name, tap, self._info, kind, operation, target, suffix, hidden
         )
         return name, operation
 
@@ -253,9 +258,7 @@ class SparkRun:
         )
         secret = blake2b(context.run.encode(), key=settings.hmac_key(), digest_size=16).digest()
         halves = [int.from_bytes(secret[at : at + 8], signed=True) for at in (0, 8)]
-        return self._package.RunInfo(
-            context.run, context.dic, self._nonce, self._receipts, config, *halves, bytearray(settings.hmac_key())
-        )
+        return self._package.RunInfo(context.run, context.dic, self._nonce, self._receipts, config, *halves)
 
 
 def run_spark(
@@ -270,6 +273,7 @@ def run_spark(
     say: Say = lambda _: None,
 ) -> RunResult:
     """Execute a DIC's body under capture: outputs, manifest, versions, in the order that `run.py` explains."""
+    layout.refuse_remote(settings.lake)
     context = Run(settings, dic=dic, run=run, policy=policy)
     started = time.monotonic()
     versions = [layout.version_of(settings.lake, dataset, run) for dataset in outputs]

@@ -8,8 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from provenance_store.errors import HeadwaterError
-from provenance_store.services.application import tell, tell_progress
+from provenance_store.services.application import tell, tell_failure, tell_progress
 from provenance_store.settings import load_settings
 from spark_apps.lineage.app import run
 from spark_apps.lineage.question import BulkQuestion
@@ -29,21 +28,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ends", action="store_true", help="keep only where it all began, or ended")
     parser.add_argument("--edges", action="store_true", help="write the dependencies that were crossed, too")
     chosen = parser.parse_args(arguments)
+    return tell_failure(lambda: _trace(chosen))
+
+
+def _trace(chosen: argparse.Namespace) -> None:
+    settings = load_settings()
+    question = BulkQuestion(chosen.direction, chosen.depth, chosen.to, chosen.ends, chosen.edges)
+    starts = read_starts(chosen.starts)
+    tell_progress("starting Spark")
+    spark = open_session(settings, "headwater-trace", [])
     try:
-        settings = load_settings()
-        question = BulkQuestion(chosen.direction, chosen.depth, chosen.to, chosen.ends, chosen.edges)
-        starts = read_starts(chosen.starts)
-        tell_progress("starting Spark")
-        spark = open_session(settings, "headwater-trace", [])
-        try:
-            run(spark, question, starts=starts, reduced=chosen.reduced, out=chosen.out, say=tell_progress)
-        finally:
-            spark.stop()
-    except HeadwaterError as error:
-        tell(error=str(error), kind=type(error).__name__)
-        return 1
-    tell(finished=str(chosen.out))
-    return 0
+        run(spark, question, starts=starts, reduced=chosen.reduced, out=chosen.out, say=tell_progress)
+        tell(finished=str(chosen.out))
+    finally:
+        spark.stop()
 
 
 if __name__ == "__main__":

@@ -23,13 +23,12 @@ from spark_apps.lineage.lake import UnseenError, read_lake
 from spark_apps.lineage.question import BulkQuestion
 from spark_apps.lineage.results import Results
 from spark_apps.lineage.search import search
-from spark_apps.lineage.spool import Spool, count_rows, write_table
+from spark_apps.session import expect_edges
+from spark_apps.spool import Spool, count_rows, write_table
 
 _TABLES = (RECORDS_FILE, STARTS_FILE, EDGES_FILE)
 _UNFINISHED = ".unfinished"
 _NAMED = 5
-# So many edges a task: few enough for its memory, many enough to be worth a task.
-_EDGES_A_TASK = 1_500_000
 
 
 def run(
@@ -83,8 +82,7 @@ def _search(
     spark: SparkSession, question: BulkQuestion, *, starts: Sequence[str], found: Found, out: Path, say: Say
 ) -> Results:
     edges = sum(graph.account.edges_out for graph in found.graphs)
-    tasks = max(spark.sparkContext.defaultParallelism, -(-edges // _EDGES_A_TASK))
-    spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
+    expect_edges(spark, edges)
     say(f"reading {edges:,} edges of {len(found.graphs):,} runs")
     spool = Spool(spark, out / _UNFINISHED / "spool")
     try:

@@ -12,11 +12,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
-from provenance_store.export.folders import Graph
 from provenance_store.graph.answer import Direction
+from provenance_store.graph.reduced import ReducedGraph
 from provenance_store.model.ids import version_id_of
 from provenance_store.model.message import DECLARED
-from spark_apps.lineage.spool import Spool
+from spark_apps.spool import Spool
 
 # As provenance_store.model.ids has them.
 _IN_VERSION = r"^(lake:[^/#]+/[^/#]+)[/#]"
@@ -35,7 +35,7 @@ class Lake:
     starts: DataFrame  # start, id
 
 
-def read_lake(graphs: Sequence[Graph], direction: Direction, starts: Sequence[str], spool: Spool) -> Lake:
+def read_lake(graphs: Sequence[ReducedGraph], direction: Direction, starts: Sequence[str], spool: Spool) -> Lake:
     """Every id its number, and all links between numbers; UnseenError where a start is in no graph."""
     edges = _read_edges(graphs, direction, spool)
     ids = edges.select("near").union(edges.select("far")).distinct().toDF("id")
@@ -59,7 +59,7 @@ class UnseenError(LookupError):
         self.ids = ids
 
 
-def _read_edges(graphs: Sequence[Graph], direction: Direction, spool: Spool) -> DataFrame:
+def _read_edges(graphs: Sequence[ReducedGraph], direction: Direction, spool: Spool) -> DataFrame:
     """All edges (near, far, run) with ids, the way a question goes."""
     runs = {str(file): run for run, graph in enumerate(graphs) for file in graph.files}
     edges = spool.spark.read.schema("output string, input string").parquet(*map(_literal, runs))

@@ -8,13 +8,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
-from provenance_store.export.folders import Graph
 from provenance_store.graph.answer import CrossedRun
-from provenance_store.graph.reduced import dataset_name
+from provenance_store.graph.reduced import ReducedGraph, dataset_name
 from provenance_store.model.account import Verdict
 from spark_apps.lineage.lake import Lake
 from spark_apps.lineage.question import BulkQuestion
-from spark_apps.lineage.spool import Spool
+from spark_apps.spool import Spool
 
 # As the account has it: what is known to be missing is worse than nothing known.
 _WORST_FIRST: tuple[Verdict, ...] = ("partial", "unknown", "complete")
@@ -27,7 +26,7 @@ class Results:
 
     lake: Lake
     reached: DataFrame  # start, node, depth, the starts at depth 0
-    graphs: Sequence[Graph]
+    graphs: Sequence[ReducedGraph]
     question: BulkQuestion
     spool: Spool
 

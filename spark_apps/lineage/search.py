@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from provenance_store.services.service import Say
 from spark_apps.lineage.lake import Lake
-from spark_apps.lineage.spool import Spool, count_rows
+from spark_apps.spool import Spool, count_rows
 
 _REACHED = "start int, node long, depth int"
 

@@ -16,7 +16,7 @@ from provenance_store.graph.reduced import dataset_name
 from provenance_store.model.account import Verdict, worst_verdict
 from spark_apps.lineage.app import run
 from spark_apps.lineage.question import BulkQuestion
-from tests.unit.export.reduced import write_reduced
+from tests.reduced import write_reduced
 
 # Spark takes seconds whatever the size of a lake, so one lake is several small ones side by side.
 PLACES = 6

@@ -9,6 +9,8 @@ import pytest
 
 from provenance_store.errors import InputError, JobError
 from provenance_store.lake import layout, tweets
+from provenance_store.lake.checking import find_faults
+from provenance_store.lake.records import lines_of
 from provenance_store.model.document import compact, read_document
 from provenance_store.model.ids import RecordId
 from provenance_store.model.message import Manifest, Message
@@ -16,6 +18,7 @@ from provenance_store.settings import HadoopSettings, Settings
 from provenance_store.transport.wiring import open_transport
 from spark_apps.capture.hadoop import RunResult, run_job
 from spark_apps.dics.hashtag_count import MALFORMED, find_hashtags
+from tests.rewriting import rewrite_lines
 
 REFERENCE = "spark_apps.dics.hashtag_count:JOB"
 # Small splits and a small buffer: several map tasks a file, several spills a task, combiners again at the merge.
@@ -165,7 +168,7 @@ def gather(key, values):
         yield "odd\\té", ""
         yield "", str(len(found))
     elif found:
-        yield key, "|".join(value.replace("\\n\\x08\\t", "$") for value in found)
+        yield key, "|".join(value.replace("\\n\\x08\\t", "$").replace("\\r", "%") for value in found)
 
 JOB = HadoopJob(dic="odd", output="odd", map=spread, reduce=gather, reducers=3)
 
@@ -197,7 +200,7 @@ def odd_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     with layout.new_version(layout.version_of(tmp_path / "lake", "letters", "v1"), {}) as version:
         (version / "day=1").mkdir()
         (version / "day=1" / "ü x.txt").write_bytes("é1\n\naß\n雨\té\n".encode())
-        (version / "b.txt").write_bytes(b"a2\na\xff\nlast")
+        (version / "b.txt").write_bytes(b"a2\na\xff\nr\rs\nr\r\nlast")
     return "odd_job"
 
 
@@ -211,12 +214,14 @@ def test_odd_keys_values_and_files_keep_their_places(recorded: Settings, odd_mod
         b"": {b""},
         b"a": {"aß".encode(), b"a2", b"a\xff"},
         "雨".encode(): {"雨\té".encode()},
+        b"r": {b"r\rs", b"r\r"},
         b"l": {b"last"},
     }
     expected: dict[bytes, list[set[bytes]]] = defaultdict(list)
     for letter, lines in groups.items():
         together = b"|".join(
-            line + b"$" for line in sorted(lines, key=lambda raw: raw.decode("utf-8", "surrogateescape"))
+            line.replace(b"\r", b"%") + b"$"
+            for line in sorted(lines, key=lambda raw: raw.decode("utf-8", "surrogateescape"))
         )
         expected[letter + b"\t" + together].append(lines)
         expected["odd\té\t".encode()].append(lines)
@@ -225,6 +230,24 @@ def test_odd_keys_values_and_files_keep_their_places(recorded: Settings, odd_mod
         line: sorted(map(sorted, one)) for line, one in expected.items()
     }
     assert sorted(read_output(recorded, result)) == sorted(line for line, one in expected.items() for _ in one)
+
+
+def test_rewritten_lines_keep_their_ids(recorded: Settings) -> None:
+    version = tweets.generate(recorded.lake, count=1500, seed=2)
+    lines = dict(lines_of(version))
+    fates: list[bytes | None] = [None, b'{"text":"#hidden"}', json.dumps({"text": "#longer" + " " * 500}).encode()]
+    changed = {line: fates[number % 9] for number, line in enumerate(lines.values()) if number % 9 < len(fates)}
+    for file in version.files():
+        rewrite_lines(version, file, lambda line: changed.get(line, line))
+    result = run_job(REFERENCE, settings=recorded, run="after", inputs=["tweets"])
+    expected: dict[str, set[str]] = defaultdict(set)
+    for record, line in lines.items():
+        for hashtag, _ in find_hashtags(0, (changed.get(line, line) or b"").decode()):
+            expected[hashtag].add(record)
+    lineage = read_lineage(recorded, result)
+    assert {line_at(recorded, one).decode().split("\t")[0]: inputs for one, inputs in lineage.items()} == expected
+    assert len(expected["hidden"]) > 100
+    assert list(find_faults(recorded.lake)) == []
 
 
 @pytest.mark.parametrize(("attribute", "marks"), [("CHOOSY", 1), ("COMBINING", 1), ("JOB", 0)])
@@ -265,7 +288,7 @@ def test_the_command_line_tells_the_run(
     told = json.loads(capfd.readouterr().out)
     assert told["run"].startswith("hashtag-count-")
     assert told["topic"] == "headwater.hashtag-count"
-    assert Path(told["path"], "part-00000").exists()
+    assert Path(told["paths"][0], "part-00000").exists()
     refused = runner.invoke(app, ["run", "hashtag-count", "--lake", lake, "--run", "x", "--input", "none"])
     assert refused.exit_code == 1
     assert "There is no dataset 'none'" in capfd.readouterr().err

@@ -22,6 +22,7 @@ from spark_apps.capture.rdd import TrackedRDD, parallelize
 from spark_apps.capture.spark_run import SparkRun, run_spark
 from spark_apps.dics import category_totals
 from spark_apps.dics.hashtag_count import add_up, find_hashtags
+from tests.rewriting import rewrite_lines
 
 LINES = ["é 1", "", "b 2", "雨\t3", "b 4", "a\rb 5", "😀"]
 
@@ -199,3 +200,16 @@ def test_category_totals_reads_what_hashtag_count_wrote(spark_session: SparkSess
         }
         for category in expected
     }
+
+
+def test_rewritten_lines_keep_their_ids(spark_session: SparkSession, world: Settings) -> None:
+    version = layout.resolve(world.lake, "words")
+    before = read_lines(version)
+    changes = {b"b 2": None, "雨\t3".encode(): b"longer than it was, by far", b"z 9": b""}
+    for file in version.files():
+        rewrite_lines(version, file, lambda line: changes.get(line, line))
+    reduced = execute(world, spark_session, lambda run: run.text("words").map(lambda line: line).saveAsTextFile("out"))
+    outputs = read_lines(layout.resolve(world.lake, "out/r1"))
+    found = {source: outputs[output] for output, source in reduced.graph.iter_rows()}
+    assert found == {record: changes.get(line, line) for record, line in before.items() if line != b"b 2"}
+    assert found == dict(lines_of(version))

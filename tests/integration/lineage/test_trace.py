@@ -22,7 +22,7 @@ from provenance_store.settings import Settings
 from spark_apps.lineage.app import run
 from spark_apps.lineage.question import BulkQuestion
 from spark_apps.lineage.starts import read_starts
-from tests.unit.export.reduced import write_reduced
+from tests.reduced import write_reduced
 
 HASHTAG = re.compile(r"#(\w+)")
 

@@ -103,9 +103,7 @@ def test_two_processes_at_once_beside_another_instance(headwater: Headwater, kaf
     assert first == second
     assert first["state"] == "running"
     assert psutil.Process(first["pid"]).ppid() != os.getpid()  # the command that started it is gone
-    started = time.monotonic()
     assert json.loads(headwater("up", "kafka", "--json").stdout)[0] == first
-    assert time.monotonic() - started < 10
 
     mine: Settings = headwater.settings  # type: ignore[attr-defined]
     assert lifecycle.status(Kafka(kafka_service)).state is State.RUNNING

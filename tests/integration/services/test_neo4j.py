@@ -63,9 +63,7 @@ def test_kill_9_then_up_keeps_nodes_and_takes_a_replaced_password(mine: Settings
     assert after.pid != before.pid
     assert mine.neo4j_password() != old
     assert query(mine, "MATCH (n:Kept) RETURN n.id") == ["still here"]
-    started = time.monotonic()
     assert lifecycle.up(service, print) == after
-    assert time.monotonic() - started < 10
 
 
 def test_down_leaves_no_process_and_purge_no_data(mine: Settings) -> None:

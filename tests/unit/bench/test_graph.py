@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from provenance_store.bench import graph
-from provenance_store.bench.graph import Asking, Measured, Merging, Streaming
+from provenance_store.bench.graph import Asking, Many, Measured, Merging, Streaming
 from provenance_store.bench.lake_workflow import LakeWorkflow
 from provenance_store.cli.bench import benches
 from provenance_store.errors import JobError
@@ -21,6 +21,7 @@ MEASURED = Measured(
     ],
     asking=[Asking(direction="backward", asked=5, most_records=9, p50=4.0, p95=9.0)],
     streaming=Streaming(records=900, edges=900, first_seconds=0.1, seconds=0.5, memory=1 << 20),
+    many=Many(starts=50, bulk_seconds=2.0, single_seconds=1.0, wrong=0),
     wrong=0,
     load=0.5,
 )

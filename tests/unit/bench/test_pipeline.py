@@ -14,9 +14,9 @@ from provenance_store.errors import JobError
 from provenance_store.services import application
 
 ROW = Row(
-    turn=1, tweets=1000, cores=2, beside=True, messages=9, bytes=2_000_000, edges_in=4000, edges_local=2500,
-    edges_out=1100, verdict="complete", exact=True, seconds=2.0, seconds_after_end=3.5, send_seconds=1.0,
-    peak=1 << 30, disk=1 << 31, load=0.5,
+    turn=1, tweets=1000, cores=2, beside=True, with_broker=False, messages=9, bytes=2_000_000, edges_in=4000,
+    edges_local=2500, edges_out=1100, verdict="complete", exact=True, seconds=2.0, seconds_after_end=3.5,
+    send_seconds=1.0, peak=1 << 30, disk=1 << 31, load=0.5,
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provenance_store.errors import InputError
+from provenance_store.lake.places import TAKEN_OUT, Places
 from provenance_store.model.ids import file_prefix
 from spark_apps.capture import counters, hadoop_worker
 from spark_apps.capture.hadoop_worker import Task, run_combine, run_map, run_reduce
@@ -264,3 +265,9 @@ def test_combine_must_keep_its_key() -> None:
 def test_a_worker_that_hadoop_did_not_start_says_so() -> None:
     with pytest.raises(InputError, match="started by Hadoop Streaming"):
         Task.from_environment({})
+
+
+def test_lines_of_a_rewritten_file_come_under_the_positions_in_their_ids() -> None:
+    places = Places.unmoved(12).rewritten([0, 4, 8], [0, TAKEN_OUT, 9], end=13)
+    lines = [b"0\tlonger\tone\n", b"9\t\n"]
+    assert list(hadoop_worker.place_lines(lines, places.to_bytes())) == [b"0\tlonger\tone\n", b"8\t\n"]

@@ -189,7 +189,10 @@ def test_the_job_file_is_private_and_gives_settings_back(tmp_path: Path, setting
         dic="dic",
         topic="headwater.dic",
         policy="fail",
-        inputs=[InputRoot("tweets", "v1", "/lake/tweets/v1"), InputRoot("tweets", "v10", "/lake/tweets/v10")],
+        inputs=[
+            InputRoot("tweets", "v1", "/lake/tweets/v1"),
+            InputRoot("tweets", "v10", "/lake/tweets/v10", {"a b.jsonl": b"places"}),
+        ],
         output_dataset="counts",
         output_version="r1",
         settings=dump_settings(told),
@@ -201,6 +204,8 @@ def test_the_job_file_is_private_and_gives_settings_back(tmp_path: Path, setting
     assert read.open_settings() == told
     assert read.input_prefix("file:/lake/tweets/v10/a b.jsonl") == "lake:tweets/v10/a%20b.jsonl#"
     assert read.input_prefix("hdfs://host:8020/lake/tweets/v1/day=1/x") == "lake:tweets/v1/day=1/x#"
+    assert read.input_places("file:/lake/tweets/v10/a b.jsonl") == b"places"
+    assert read.input_places("hdfs://host:8020/lake/tweets/v1/a b.jsonl") is None
     assert read.output_prefix(12) == "lake:counts/r1/part-00012#"
     with pytest.raises(InputError, match="in none of"):
         read.input_prefix("file:/elsewhere/x")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.export.reduced import write_reduced
+from tests.reduced import write_reduced
 
 Reduced = Callable[..., Path]
 

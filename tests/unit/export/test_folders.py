@@ -14,7 +14,7 @@ def test_a_folder_of_folders_gives_the_newest_generation_of_each_run(reduced, tm
     found = find_graphs([tmp_path / "reduced", tmp_path / "reduced" / "a"])
     assert [(graph.account.run, graph.account.generation) for graph in found.graphs] == [("a", 0), ("b", 2)]
     assert [folder.name for folder in found.unfinished] == ["unfinished"]
-    assert [list(graph.batches()) for graph in found.graphs] == [[([EDGE[0]], [EDGE[1]])], []]
+    assert [list(graph.pairs()) for graph in found.graphs] == [[([EDGE[0]], [EDGE[1]])], []]
 
 
 def test_a_copy_counts_once_and_a_contradiction_is_refused(reduced, tmp_path):

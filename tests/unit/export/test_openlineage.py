@@ -6,8 +6,8 @@ import pytest
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 
 from provenance_store.export import openlineage
-from provenance_store.export.folders import Graph
 from provenance_store.export.openlineage import Namespaces, run_events, write_event
+from provenance_store.graph.reduced import ReducedGraph
 
 EDGES = [
     ("lake:totals/r1#a", "lake:counts/r0#x"),
@@ -20,7 +20,7 @@ FACETS = json.loads((Path(openlineage.__file__).parent / "facets.json").read_tex
 
 
 def told(folder: Path) -> list[dict]:
-    return [json.loads(write_event(event)) for event in run_events(Graph.open(folder))]
+    return [json.loads(write_event(event)) for event in run_events(ReducedGraph.open(folder))]
 
 
 def check(event: dict) -> None:
@@ -87,5 +87,5 @@ def test_events_are_the_same_again_and_another_run_after_another_execution(reduc
     assert told(folder) == told(folder)
     (again, _) = told(reduced("r1", EDGES, name="again", generation=1))
     assert again["run"]["runId"] != told(folder)[0]["run"]["runId"]
-    named = list(run_events(Graph.open(folder), Namespaces("jobs", "s3://bucket")))
+    named = list(run_events(ReducedGraph.open(folder), Namespaces("jobs", "s3://bucket")))
     assert (named[1].job.namespace, named[1].inputs[0].namespace) == ("jobs", "s3://bucket")

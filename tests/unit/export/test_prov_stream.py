@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prov.model import ProvDocument
 
-from provenance_store.export import folders
 from provenance_store.export.folders import find_graphs
 from provenance_store.export.names import NAMESPACES, plain, record_name, run_name
 from provenance_store.export.prov_stream import write_prov_json, write_provn
+from provenance_store.graph import reduced
+from tests.reduced import write_reduced
 from tests.unit.export.answers import ids, texts
-from tests.unit.export.reduced import write_reduced
 
 lakes = st.dictionaries(texts, st.tuples(texts, st.sets(st.tuples(ids, ids), max_size=5)), min_size=1, max_size=3)
 
@@ -26,7 +26,7 @@ def test_prov_reads_whole_graphs_as_it_would_write_them(write, form: str, lake: 
     for prefix, namespace in NAMESPACES.items():
         expected.add_namespace(prefix, namespace)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folders, "BATCH_EDGES", 2)
+        patch.setattr(reduced, "_MANY", 2)
         for number, (run, (dic, edges)) in enumerate(lake.items()):
             write_reduced(Path(folder) / str(number), run, edges, dic=dic)
             attributes = {"headwater:dic": plain(dic), "headwater:verdict": "complete"}

@@ -66,7 +66,7 @@ def test_hadoop_clients_find_the_cluster(settings: Settings, monkeypatch: pytest
 
 
 def test_the_table(settings: Settings) -> None:
-    assert [service.name for service in registry.services(settings)] == ["kafka", "neo4j", "hadoop"]
+    assert [service.name for service in registry.services(settings)] == ["kafka", "neo4j", "hadoop", "airflow"]
     assert [service.name for service in registry.services(settings, ["neo4j", "kafka", "kafka"])] == ["kafka", "neo4j"]
     with pytest.raises(InputError, match=r"no service mongo.*kafka, neo4j, hadoop"):
         registry.services(settings, ["mongo"])
@@ -85,10 +85,11 @@ def test_status_for_people_and_for_scripts(tmp_path: Path, monkeypatch: pytest.M
         ("kafka", "stopped", None),
         ("neo4j", "stopped", None),
         ("hadoop", "stopped", None),
+        ("airflow", "stopped", None),
     ]
     assert "127.0.0.1:9092" in told
     assert "neo4j" not in told.splitlines()[1].split()
-    assert len(stopped.splitlines()) == 3
+    assert len(stopped.splitlines()) == 4
     assert not (tmp_path / "home").exists()
 
 

@@ -3,6 +3,7 @@ package io.headwater.capture;
 import java.util.HashMap;
 import java.util.Iterator;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.LongWritable;
 import org.apache.hadoop.io.Text;
 import org.apache.hadoop.mapreduce.InputSplit;
@@ -27,8 +28,9 @@ import scala.Tuple2;
 public final class Lines {
   private Lines() {}
 
-  /** Reads files, each under the token that it is given; only a line feed ends a line. */
-  public static Dataset<Row> read(SparkSession session, HashMap<String, Long> tokens, String a, String b) {
+  /** Reads files, each under its token, those that were rewritten by their places; only a line feed ends a line. */
+  public static Dataset<Row> read(
+      SparkSession session, HashMap<String, Long> tokens, HashMap<String, Places> places, String a, String b) {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
     Configuration conf = new Configuration(context.hadoopConfiguration());
     conf.set("textinputformat.record.delimiter", "\n");
@@ -38,7 +40,8 @@ public final class Lines {
         (JavaNewHadoopRDD<LongWritable, Text>)
             context.newAPIHadoopRDD(conf, TextInputFormat.class, LongWritable.class, Text.class);
     JavaRDD<InternalRow> rows =
-        lines.mapPartitionsWithInputSplit((split, pairs) -> new Rows(tokenOf(tokens, split), pairs), true);
+        lines.mapPartitionsWithInputSplit(
+            (split, pairs) -> new Rows(given(tokens, split), places.get(pathOf(split)), pairs), true);
     StructType schema =
         new StructType()
             .add(a, DataTypes.LongType, false)
@@ -52,7 +55,8 @@ public final class Lines {
    * Reads files as texts `name:offset<tab>line`, each under the short name that it is given; for RDDs, which Python
    * reads as texts far quicker than as rows.
    */
-  public static JavaRDD<String> texts(SparkSession session, HashMap<String, String> names, int minPartitions) {
+  public static JavaRDD<String> texts(
+      SparkSession session, HashMap<String, String> names, HashMap<String, Places> places, int minPartitions) {
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
     Configuration conf = new Configuration(context.hadoopConfiguration());
     conf.set("textinputformat.record.delimiter", "\n");
@@ -69,10 +73,8 @@ public final class Lines {
             context.newAPIHadoopRDD(conf, TextInputFormat.class, LongWritable.class, Text.class);
     return lines.mapPartitionsWithInputSplit(
         (split, pairs) -> {
-          String name = names.get(((FileSplit) split).getPath().toUri().getPath());
-          if (name == null) {
-            throw new IllegalStateException("a file was read that was not there when the input was opened");
-          }
+          String name = given(names, split);
+          Places moved = places.get(pathOf(split));
           return new Iterator<String>() {
             @Override
             public boolean hasNext() {
@@ -82,7 +84,7 @@ public final class Lines {
             @Override
             public String next() {
               Tuple2<LongWritable, Text> pair = pairs.next();
-              return name + ":" + pair._1.get() + "\t" + pair._2;
+              return name + ":" + original(moved, pair._1.get()) + "\t" + pair._2;
             }
           };
         },
@@ -99,21 +101,33 @@ public final class Lines {
     return joined.toString();
   }
 
-  private static long tokenOf(HashMap<String, Long> tokens, InputSplit split) {
-    String path = ((FileSplit) split).getPath().toUri().getPath();
-    Long token = tokens.get(path);
-    if (token == null) {
-      throw new IllegalStateException("a file was read that was not there when the input was opened: " + path);
+  private static <T> T given(HashMap<String, T> files, InputSplit split) {
+    T known = files.get(pathOf(split));
+    if (known == null) {
+      throw new IllegalStateException("a file was read that was not there when the input was opened: " + pathOf(split));
     }
-    return token;
+    return known;
+  }
+
+  /** A file as its reader was told of it: by its path on this machine, or else by its address. */
+  private static String pathOf(InputSplit split) {
+    Path path = ((FileSplit) split).getPath();
+    String scheme = path.toUri().getScheme();
+    return scheme == null || scheme.equals("file") ? path.toUri().getPath() : path.toString();
+  }
+
+  private static long original(Places places, long offset) {
+    return places == null ? offset : places.original(offset);
   }
 
   private static final class Rows implements Iterator<InternalRow> {
     private final long token;
+    private final Places places;
     private final Iterator<Tuple2<LongWritable, Text>> pairs;
 
-    Rows(long token, Iterator<Tuple2<LongWritable, Text>> pairs) {
+    Rows(long token, Places places, Iterator<Tuple2<LongWritable, Text>> pairs) {
       this.token = token;
+      this.places = places;
       this.pairs = pairs;
     }
 
@@ -128,7 +142,7 @@ public final class Lines {
       Text line = pair._2;
       // Hadoop reuses its objects, so the bytes are copied.
       byte[] bytes = line.copyBytes();
-      return new GenericInternalRow(new Object[] {token, pair._1.get(), UTF8String.fromBytes(bytes)});
+      return new GenericInternalRow(new Object[] {token, original(places, pair._1.get()), UTF8String.fromBytes(bytes)});
     }
   }
 }

@@ -2,13 +2,9 @@ package io.headwater.capture;
 
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.util.HashMap;
-import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.CollectionAccumulator;
 
@@ -25,9 +21,6 @@ public final class RunInfo implements Serializable {
   private final SinkConfig sinkConfig;
   private final long secretHigh;
   private final long secretLow;
-  /** Under which keys that may be personal are hashed into ids; the lake's, not the run's. */
-  private final byte[] keySecret;
-  private transient Mac mac;
 
   public RunInfo(
       String run,
@@ -36,8 +29,7 @@ public final class RunInfo implements Serializable {
       CollectionAccumulator<String> receipts,
       SinkConfig sinkConfig,
       long secretHigh,
-      long secretLow,
-      byte[] keySecret) {
+      long secretLow) {
     this.run = run;
     this.dic = dic;
     this.nonce = nonce;
@@ -45,7 +37,6 @@ public final class RunInfo implements Serializable {
     this.sinkConfig = sinkConfig;
     this.secretHigh = secretHigh;
     this.secretLow = secretLow;
-    this.keySecret = keySecret;
   }
 
   /** The token that means this file from now on; the ids of its records begin with the prefix. */
@@ -79,19 +70,6 @@ public final class RunInfo implements Serializable {
   /** Half of a group's hash under the run's secret, so that a group's name tells nothing of its key. */
   long hide(long a, long b, int half) {
     return SipHash.hash(secretHigh ^ half, secretLow, a, b);
-  }
-
-  String hashKey(byte[] bytes, int from, int length) {
-    try {
-      if (mac == null) {
-        mac = Mac.getInstance("HmacSHA256");
-        mac.init(new SecretKeySpec(keySecret, "HmacSHA256"));
-      }
-      mac.update(bytes, from, length);
-      return "hmac:" + HexFormat.of().formatHex(mac.doFinal());
-    } catch (GeneralSecurityException error) {
-      throw new IllegalStateException("this JVM cannot hash keys", error);
-    }
   }
 
   static byte[] utf8(String text) {

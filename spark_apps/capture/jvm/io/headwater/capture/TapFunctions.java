@@ -14,7 +14,7 @@ import scala.runtime.AbstractFunction1;
 public final class TapFunctions {
   private TapFunctions() {}
 
-  /** Registers a function of this name whose calls are a tap of a run. */
+  /** Registers a function of this name whose calls are a tap of a run; with a secret, keys are hashed under it. */
   public static void register(
       SparkSession session,
       String name,
@@ -24,8 +24,8 @@ public final class TapFunctions {
       String function,
       String target,
       String suffix,
-      boolean hashedKey) {
-    TaskWriter writer = new TaskWriter(TapKind.valueOf(kind), run, tap, function, target, suffix, hashedKey);
+      byte[] keySecret) {
+    TaskWriter writer = new TaskWriter(TapKind.valueOf(kind), run, tap, function, target, suffix, keySecret);
     put(session, name, columns -> new Tap(columns, writer));
   }
 

@@ -2,8 +2,12 @@ package io.headwater.capture;
 
 import io.headwater.capture.Bytes.Piece;
 import java.io.Serializable;
+import java.security.GeneralSecurityException;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.Map;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
@@ -42,7 +46,8 @@ public final class TaskWriter implements Serializable {
   /** Of an output tap: everything of the output's id before the part file, or before the key. */
   private final String target;
   private final String suffix;
-  private final boolean hashedKey;
+  /** Under which keys that may be personal are hashed into ids; null where they stand as they are. */
+  private final byte[] keySecret;
 
   private transient boolean open;
   private transient boolean tellsMembers;
@@ -63,16 +68,17 @@ public final class TaskWriter implements Serializable {
   private transient String attempt;
   private transient String task;
   private transient String outputPrefix;
+  private transient Mac mac;
 
   TaskWriter(
-      TapKind kind, RunInfo run, String tap, String function, String target, String suffix, boolean hashedKey) {
+      TapKind kind, RunInfo run, String tap, String function, String target, String suffix, byte[] keySecret) {
     this.kind = kind;
     this.run = run;
     this.tap = tap;
     this.function = function;
     this.target = target;
     this.suffix = suffix;
-    this.hashedKey = hashedKey;
+    this.keySecret = keySecret;
   }
 
   TapKind kind() {
@@ -337,10 +343,23 @@ public final class TaskWriter implements Serializable {
         putEncoded(one);
       }
     }
-    if (hashedKey) {
-      byte[] hidden = Bytes.ascii(run.hashKey(buffer.array, start, buffer.size - start));
+    if (keySecret != null) {
+      byte[] hidden = Bytes.ascii(hashKey(buffer.array, start, buffer.size - start));
       buffer.size = start;
       buffer.put(hidden);
+    }
+  }
+
+  private String hashKey(byte[] bytes, int from, int length) {
+    try {
+      if (mac == null) {
+        mac = Mac.getInstance("HmacSHA256");
+        mac.init(new SecretKeySpec(keySecret, "HmacSHA256"));
+      }
+      mac.update(bytes, from, length);
+      return "hmac:" + HexFormat.of().formatHex(mac.doFinal());
+    } catch (GeneralSecurityException error) {
+      throw new IllegalStateException("this JVM cannot hash keys", error);
     }
   }
 

@@ -9,16 +9,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 
 class Spool:
-    """A folder of such tables, each under a name of its own."""
+    """A folder of such tables, each under a name of its own, or a number."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
         self.folder = folder.absolute()
         self.folder.mkdir(parents=True)
+        self._kept = 0
 
-    def keep(self, frame: DataFrame, name: str) -> DataFrame:
+    def keep(self, frame: DataFrame, name: str = "") -> DataFrame:
         """A table of Spark's, as read from disk."""
-        path = str(self.folder / name)
+        self._kept += 1
+        path = str(self.folder / (name or str(self._kept)))
         frame.write.option("compression", "lz4").parquet(path)
         return self.spark.read.schema(frame.schema).parquet(path)
 
