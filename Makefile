@@ -21,7 +21,7 @@ demo: setup ## From a tweet to an answer, on real services
 
 .PHONY: test
 test: setup-test lint ## All checks and all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 .PHONY: lint
 lint: setup ## Style, types and layers

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from provenance_store.settings import load_settings
 
@@ -31,23 +33,34 @@ WORLDS = {
 }
 
 
+class OneWorldInOneProcess(LoadScopeScheduling):
+    """Hands out the tests of a world together, in the order in which worlds were collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return world_of(nodeid.split("::", maxsplit=1)[0].removeprefix(f"{TESTS.name}/"))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneWorldInOneProcess:
+    """Not by marks, which xdist writes into ids where newer releases of pytest do not look for them."""
+    return OneWorldInOneProcess(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Hand out the files with the longest first."""
-
-    def place(item: pytest.Item) -> int:
-        return next(number for number, begin in enumerate(LONGEST) if path_of(item).startswith(begin))
-
-    items.sort(key=place)
+    items.sort(key=lambda item: next(number for number, begin in enumerate(LONGEST) if path_of(item).startswith(begin)))
     for item in items:
-        world = next((name for begin, name in WORLDS.items() if path_of(item).startswith(begin)), path_of(item))
-        item.add_marker(pytest.mark.xdist_group(world))
-        if world == "airflow":  # two engines, a scheduler and two databases, beside other tests
+        if world_of(path_of(item)) == "airflow":  # two engines, a scheduler and two databases, beside other tests
             item.add_marker(pytest.mark.timeout(1500))
 
 
 def path_of(item: pytest.Item) -> str:
     """The file of a test, from here."""
     return item.path.relative_to(TESTS).as_posix()
+
+
+def world_of(path: str) -> str:
+    """The world that the tests of a file meet: mostly one of their own."""
+    return next((name for begin, name in WORLDS.items() if path.startswith(begin)), path)
 
 
 @pytest.fixture(autouse=True)

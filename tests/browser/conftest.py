@@ -31,8 +31,9 @@ expect.set_options(timeout=30_000)
 Open = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for a file: its thread has a running event loop as long as it is there, which other tests cannot have."""
     chromium = shutil.which("chromium")
     assert chromium, "These tests need Chromium: run `infra/setup.sh test`."
     with sync_playwright() as playwright:
