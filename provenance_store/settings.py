@@ -124,6 +124,15 @@ class ReducerSettings(Group):
     metrics_port: int | None = Field(default=None, ge=0, le=65535)
 
 
+class StreamSettings(Group):
+    """How stream queries run."""
+
+    # Over so many tasks the lanes of a query can be spread; decided when a run begins.
+    buckets: int = Field(default=8, ge=1, le=1000)
+    # So many of a run's last batches can be begun at again, to replay from.
+    checkpoints: int = Field(default=100, ge=2)
+
+
 class HadoopSettings(Group):
     """Which Hadoop runs the streaming DICs: in this process tree, on `headwater up hadoop`, or on a remote YARN."""
 
@@ -172,6 +181,7 @@ class Settings(BaseSettings):
     purge: PurgeSettings = PurgeSettings()
     spark: SparkSettings = SparkSettings()
     reducer: ReducerSettings = ReducerSettings()
+    streams: StreamSettings = StreamSettings()
     hadoop: HadoopSettings = HadoopSettings()
     services: ServiceSettings = ServiceSettings()
     # A folder, or the address of one elsewhere. Behind the others, which tell how HDFS is reached.

@@ -1,9 +1,10 @@
-"""Assertions of stream runs in Neo4j, for Cypher: `(:Assertion {run, stream, sequence, timestamp, delay})`.
+"""Assertions of stream runs in Neo4j, for Cypher: `(:Assertion {run, lane, stream, sequence, timestamp, delay})`.
 
 Only keys are there, as on disk; contents stay where the records are. Storing a run's again changes nothing.
 """
 
 from collections.abc import Iterator
+from itertools import product
 
 from provenance_store.graph.connection import Connection, cypher
 from provenance_store.graph.schema import statements
@@ -19,9 +20,9 @@ def store_assertions(connection: Connection, run: StreamRun) -> int:
         connection.write(lambda tx, one=statement: tx.run(one).consume())  # type: ignore[misc]
     names = [source.name for source in run.query.sources] + [one.name for one in run.query.operators]
     stored = 0
-    for stream in names:
-        for rows in _parts(run.inference.keys(stream)):
-            parameters = {"run": run.facts.run, "stream": stream, "rows": rows}
+    for lane, stream in product(run.lanes(), names):
+        for rows in _parts(run.inference(lane).keys(stream)):
+            parameters = {"run": run.facts.run, "lane": lane, "stream": stream, "rows": rows}
             connection.write(lambda tx, given=parameters: tx.run(cypher("assertions_store"), given).consume())  # type: ignore[misc]
             stored += len(rows)
     return stored

@@ -14,6 +14,7 @@ from provenance_store.graph.queries import LakeGraph
 from provenance_store.lake.catalogue import Catalogue
 from provenance_store.lake.drafts import begin_draft, discard, draft_of, switch
 from provenance_store.lake.layout import Version, version_of
+from provenance_store.model.failpoints import reach
 from provenance_store.model.files import in_turn
 from provenance_store.purge import edits, folders
 from provenance_store.purge.approval import check_may_begin, read_approval
@@ -26,7 +27,6 @@ from provenance_store.purge.journal import Journal
 from provenance_store.purge.plan import Step, StoredPlan, open_plan
 from provenance_store.purge.remaking import Remaking, Rerun
 from provenance_store.purge.verify import verify
-from provenance_store.reduction.failpoints import reach
 from provenance_store.settings import Settings
 
 Say = Callable[[str], None]

@@ -44,11 +44,14 @@ def make_again(lake: Path, ids: Sequence[str]) -> Again:
     run = version.marker().get("run")
     if "stream" not in version.marker() or not isinstance(run, str):
         raise InputError(f"{version.reference} was not made by a stream query: only what streams made is replayed.")
-    stream, places, replayed = StreamRun(lake, run).replay(parts[0].dataset, ids)
-    recorded = {one: msgspec.json.decode(read_line(lake, one))["content"] for one in ids}
-    different = [
-        one
-        for one, place in zip(ids, places.tolist(), strict=True)
-        if msgspec.to_builtins(replayed.contents[stream][place]) != recorded[one]
-    ]
-    return Again(replayed.table(), different)
+    table: dict[str, list[Event]] = {}
+    different = []
+    for lane in StreamRun(lake, run).replay(parts[0].dataset, ids):
+        for _, stream, events in lane.made.table():
+            table.setdefault(stream, []).extend(events)
+        for one, place in lane.places.items():
+            recorded = msgspec.json.decode(read_line(lake, one))["content"]
+            if msgspec.to_builtins(lane.made.contents[lane.stream][place]) != recorded:
+                different.append(one)
+    rows = [(at, stream, events) for at, (stream, events) in enumerate(table.items(), start=1)]
+    return Again(rows, different)

@@ -4,6 +4,7 @@ Of an event that an operator made nothing is kept but its key, and not even that
 first inputs the content is kept too, in the lake, as records like any other: here stands where.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -27,10 +28,12 @@ Keep: TypeAlias = Literal["contents", "keys", "needed"]
 
 _KEY = [("timestamp", pa.int64()), ("sequence", pa.int64()), ("delay", pa.int64())]
 KEY_SCHEMA = pa.schema(_KEY)
-PLACED_SCHEMA = pa.schema([*_KEY, ("file", pa.dictionary(pa.int32(), pa.string())), ("position", pa.int64())])
+_PLACE = [("file", pa.dictionary(pa.int32(), pa.string())), ("position", pa.int64())]
+LANE = "lane"
+PLACED_SCHEMA = pa.schema([*_KEY, *_PLACE])
 CONTENT_SCHEMA = pa.schema([*_KEY, ("content", pa.string())])
 # Keys rise by little: their differences take a few bits each.
-_ENCODING = dict.fromkeys(["timestamp", "sequence", "delay", "position", "parent"], "DELTA_BINARY_PACKED")
+_ENCODING = dict.fromkeys(["timestamp", "sequence", "delay", "position", "parent", LANE], "DELTA_BINARY_PACKED")
 
 
 def streams_to_keep(query: StreamQuery, keep: Keep) -> list[str]:
@@ -46,12 +49,13 @@ def key_table(keys: Iterable[EventKey]) -> pa.Table:
     return pa.table([pa.array(column, pa.int64()) for column in columns], schema=KEY_SCHEMA)
 
 
-def placed_table(rows: Sequence[tuple[EventKey, tuple[str, int]]]) -> pa.Table:
-    """Keys with the file and the position of each event's record."""
+def placed_table(rows: Sequence[tuple[EventKey, tuple[str, int]]], lanes: Sequence[int] | None = None) -> pa.Table:
+    """Keys with the file and the position of each event's record, and its lane where there are several."""
     table = key_table(key for key, _ in rows)
     files = pa.array([file for _, (file, _) in rows], pa.string()).dictionary_encode()
     table = table.append_column("file", files)
-    return table.append_column("position", pa.array([at for _, (_, at) in rows], pa.int64())).cast(PLACED_SCHEMA)
+    table = table.append_column("position", pa.array([at for _, (_, at) in rows], pa.int64())).cast(PLACED_SCHEMA)
+    return table if lanes is None else table.append_column(LANE, pa.array(lanes, pa.int64()))
 
 
 def content_table(events: Sequence[Event]) -> pa.Table:
@@ -61,19 +65,22 @@ def content_table(events: Sequence[Event]) -> pa.Table:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write assertions of a stream, packed."""
+    """Write assertions of a stream, packed, so that the file is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     encoding = {name: kind for name, kind in _ENCODING.items() if name in table.column_names}
     others = [name for name in table.column_names if name not in encoding]
-    pq.write_table(table, path, compression="zstd", use_dictionary=others, column_encoding=encoding)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    pq.write_table(table, unfinished, compression="zstd", use_dictionary=others, column_encoding=encoding)
+    unfinished.replace(path)
 
 
 def read_table(folder: Path) -> pl.DataFrame:
-    """All assertions of a stream, in its order, from the files of its folder."""
-    files = sorted(folder.glob("*.parquet"))
+    """All assertions of a stream, lane by lane and in its order, from the files of its folder."""
+    files = sorted(folder.glob("[!.]*.parquet"))
     if not files:
         raise InputError(f"{folder} holds no assertions: the stream's run was not kept, or is not there.")
-    return pl.concat([pl.read_parquet(file) for file in files]).sort("sequence")
+    table = pl.concat([pl.read_parquet(file) for file in files])
+    return table.sort([name for name in (LANE, "sequence") if name in table.columns])
 
 
 def keys_of(stream: str, table: pl.DataFrame) -> Keys:

@@ -4,6 +4,9 @@ from typing import Any
 
 import msgspec
 
+# After all times: what comes to an end is taken as if nothing could come any more.
+END = 1 << 60
+
 
 class EventKey(msgspec.Struct, frozen=True, order=True, array_like=True):
     """A unique reference to one event: when it was made, its number in its stream, which stream, and after what delay.

@@ -1,126 +1,135 @@
-"""What an executed query tells, and how it lands: results and first inputs as records, keys as assertions.
+"""How what happens in a query lands: results and first inputs as records, keys as assertions, all by who executes it.
 
-Every engine that executes queries tells rows of one shape, a batch at a time.
+Of each step of a bucket there are files of their own, and the same step done again writes the same files again.
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from provenance_store.model.ids import file_prefix
 from provenance_store.streams.assertions import Keep, streams_to_keep
-from provenance_store.streams.engine import Arrival, Engine
-from provenance_store.streams.event import Event, EventKey
-from provenance_store.streams.folders import RunFacts, Workshop
+from provenance_store.streams.engine import Arrival, Plan
+from provenance_store.streams.event import END, Event, EventKey
+from provenance_store.streams.folders import Workshop
+from provenance_store.streams.lanes import Lanes, Move
 from provenance_store.streams.query import StreamQuery
-
-# After all times: what comes to an end is taken as if nothing could come any more.
-END = 1 << 60
-PART_END = "end"
-# `kind`: an event that took part (`in`), one that was made (`made`), or what is no event (`rejected`).
-COLUMNS = ("kind", "stream", "timestamp", "sequence", "delay", "file", "position", "content", "parents")
+from provenance_store.streams.trails import Leaf
 
 
-class Telling:
-    """What is told of an engine's progress: rows of the schema above."""
+class _Row(NamedTuple):
+    """An event with its lane, and where the record of it came from; of one that was made, nowhere."""
 
-    def __init__(self, query: StreamQuery, *, capture: bool, keep: Keep | None = "needed") -> None:
-        self._landed = {source.name for source in query.sources if source.topic is not None}
-        self._sinks = {sink.stream for sink in query.sinks}
-        # Without assertions there are only results, and no provenance: to compare with.
-        self._kept = self._sinks | (set(streams_to_keep(query, keep)) if keep else set())
-        self._capture = capture
+    lane: int
+    event: Event
+    origin: tuple[str, int] | None
 
-    def rows(self, engine: Engine, until: int) -> list[tuple[Any, ...]]:
-        """Go on to a time; all there is to tell of it."""
-        entered, made = engine.advance(until)
-        rows: list[tuple[Any, ...]] = []
-        for event, (file, position) in entered:
-            key = event.key
-            if key.stream not in self._kept:
-                continue
-            given = key.stream in self._landed or key.stream in self._sinks
-            content = _encode(event.content) if given else None
-            rows.append(("in", key.stream, key.timestamp, key.sequence, key.delay, file, position, content, None))
-        for stream, events in made.items():
-            if stream in self._kept or self._capture:
-                rows += [self._made(event) for event in events]
-        return rows
 
-    def _made(self, event: Event) -> tuple[Any, ...]:
-        key = event.key
-        content = _encode(event.content) if key.stream in self._sinks else None
-        parents = _encode([[one.stream, one.sequence] for one in event.parents]) if self._capture else None
-        return "made", key.stream, key.timestamp, key.sequence, key.delay, None, None, content, parents
+class Landed(NamedTuple):
+    """The record of a result: its id, its event, and the move that made it."""
+
+    id: str
+    event: Event
+    move: Move
 
 
 class Landing:
-    """Writes what a batch tells into the run's folder."""
+    """Writes what happened in steps into a run's folder.
 
-    def __init__(self, workshop: Workshop) -> None:
+    With `capture` the parents of every event are stored too, if the plan has them. What is kept may be more than is
+    needed, or nothing: to compare with.
+    """
+
+    def __init__(self, workshop: Workshop, *, capture: bool = False, keep: Keep | None = "needed") -> None:
         self._workshop = workshop
+        self._capture = capture
         query = workshop.query
         self._landed = {source.name: source.dataset for source in query.sources if source.topic is not None}
+        self._read = {source.name: source.dataset for source in query.sources}
         self._sinks: dict[str, list[str]] = {}
         for sink in query.sinks:
             self._sinks.setdefault(sink.stream, []).append(sink.dataset)
+        # Without assertions there are only results, and no provenance.
+        self._kept = self._sinks.keys() | (set(streams_to_keep(query, keep)) if keep else set())
 
-    def take(self, part: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Land a batch; the same one again writes the same files again."""
-        streams: dict[str, list[tuple[Any, ...]]] = {}
-        rejected = []
-        for row in rows:
-            if row[0] == "rejected":
-                rejected.append(msgspec.json.encode(dict(zip(COLUMNS, row, strict=True))))
-            else:
-                streams.setdefault(row[1], []).append(row)
-        if rejected:
-            self._workshop.reject(part, rejected)
-        for stream, told in streams.items():
-            self._keep(stream, part, told)
+    def take(self, lanes: Lanes, moves: Sequence[Move]) -> list[Landed]:
+        """Land a step; its results, lane by lane in the order of making, if there are trails to trace them by."""
+        part, version = f"{lanes.bucket:03}-{lanes.step:06}", self._workshop.version_at(lanes.until)
+        streams: dict[str, list[tuple[Move, _Row]]] = {}
+        for move in moves:
+            for event, origin in move.entered:
+                streams.setdefault(event.key.stream, []).append((move, _Row(move.lane, event, origin)))
+            for stream, events in move.made.items():
+                streams.setdefault(stream, []).extend((move, _Row(move.lane, event, None)) for event in events)
+        landed: list[Landed] = []
+        for stream, rows in streams.items():
+            if rows and (stream in self._kept or self._capture):
+                landed += self._land(stream, version, part, rows)
+        return landed
 
-    def _keep(self, stream: str, part: str, rows: list[tuple[Any, ...]]) -> None:
-        keys = [EventKey(time, number, stream, delay) for _, _, time, number, delay, *_ in rows]
-        places = [(file or "", position or 0) for *_, file, position, _, _ in rows]
+    def reject(self, lanes: Lanes, lines: Sequence[bytes]) -> None:
+        """Note what came and is no event."""
+        if lines:
+            self._workshop.reject(f"{lanes.bucket:03}-{lanes.step:06}", lines)
+
+    def source_id(self, source: str, leaf: Leaf) -> str:
+        """The id of the record of a source's event."""
+        version, _, file = leaf.file.partition("/")
+        return f"{file_prefix(self._read[source], version, file)}{leaf.position}"
+
+    def _land(self, stream: str, version: str, part: str, told: list[tuple[Move, _Row]]) -> list[Landed]:
+        workshop, rows = self._workshop, [row for _, row in told]
+        lanes, keys = [row.lane for row in rows], [row.event.key for row in rows]
+        places = [row.origin or ("", 0) for row in rows]
         if stream in self._landed:
-            places = self._workshop.land(self._landed[stream], part, [row[7].encode() for row in rows])
+            lines = [msgspec.json.encode(row.event.content) for row in rows]
+            places = workshop.land(self._landed[stream], version, part, lines)
+        if stream in self._read:
+            for (move, row), place in zip(told, places, strict=True):
+                move.engine.enter(stream, row.event.key.sequence, Leaf(row.event.key.timestamp, *place))
+        landed: list[Landed] = []
         for dataset in self._sinks.get(stream, ()):
-            lines = [_record(key, row[7]) for key, row in zip(keys, rows, strict=True)]
-            landed = self._workshop.land(dataset, part, lines)
-            self._workshop.keep(f"{stream}@{dataset}", part, list(zip(keys, landed, strict=True)))
-        if rows[0][0] == "in" or stream not in self._sinks:
-            self._workshop.keep(stream, part, list(zip(keys, places, strict=True)))
-        if rows[0][8] is not None:
-            edges = [
-                (key.sequence, *parent)
-                for key, row in zip(keys, rows, strict=True)
-                for parent in msgspec.json.decode(row[8])
+            records = workshop.land(dataset, version, part, [_record(row.event) for row in rows])
+            workshop.keep(f"{stream}@{dataset}", part, list(zip(keys, records, strict=True)), lanes)
+            prefix = file_prefix(dataset, version, f"part-{part}.jsonl")
+            landed += [
+                Landed(f"{prefix}{at}", row.event, move) for (move, row), (_, at) in zip(told, records, strict=True)
             ]
-            self._workshop.capture(stream, part, edges)
+        if stream in self._kept and (stream in self._read or stream not in self._sinks):
+            workshop.keep(stream, part, list(zip(keys, places, strict=True)), lanes)
+        if self._capture and stream not in self._read:
+            edges = [(row.lane, row.event.key.sequence, one) for row in rows for one in row.event.parents]
+            workshop.capture(
+                stream, part, [(n, one.stream, one.sequence) for _, n, one in edges], [lane for lane, *_ in edges]
+            )
+        return landed
 
 
-def _record(key: EventKey, content: str) -> bytes:
+def _record(event: Event) -> bytes:
     """An event as a record: its key, and its content as it is."""
+    key: EventKey = event.key
     head = msgspec.json.encode(
         {"timestamp": key.timestamp, "sequence": key.sequence, "stream": key.stream, "delay": key.delay}
     )
-    return head[:-1] + b',"content":' + content.encode() + b"}"
+    return head[:-1] + b',"content":' + msgspec.json.encode(event.content) + b"}"
 
 
 def run_locally(
     home: Path, lake: Path, query: StreamQuery, run: str, batches: Iterable[tuple[Sequence[Arrival], int]]
-) -> dict[str, Path]:
+) -> dict[str, list[Path]]:
     """Execute a query here and to its end, on arrivals with the watermark behind each batch; the versions made."""
     workshop = Workshop(home, run, query)
     workshop.open()
-    engine, told, landing = Engine(query), Telling(query, capture=False), Landing(workshop)
-    for number, (arrivals, until) in enumerate(batches):
-        engine.add(arrivals)
-        landing.take(f"{number:05}", told.rows(engine, until))
-    landing.take(PART_END, told.rows(engine, END))
-    return workshop.finish(lake, RunFacts(run=run, query=query.name, until=END, late=engine.late))
+    lanes, landing = Lanes(Plan(query)), Landing(workshop)
+    for arrivals, until in [*batches, ([], END)]:
+        lanes.add(arrivals)
+        landing.take(lanes, lanes.advance(until))
+    return workshop.finish(lake, lanes.late)
 
 
-def _encode(content: Any) -> str:
-    return msgspec.json.encode(content).decode()
+def rejected_line(source: str, file: str, position: int) -> bytes:
+    """What is noted of what came and is no event: where it stands, and no copy that nobody would purge."""
+    told: dict[str, Any] = {"source": source, "file": file, "position": position}
+    return msgspec.json.encode(told)

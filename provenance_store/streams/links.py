@@ -7,11 +7,12 @@ from typing import Literal
 from provenance_store.errors import IdError, InputError
 from provenance_store.model.ids import RecordId
 from provenance_store.storage.paths import RemotePath
+from provenance_store.streams.folders import read_facts
 from provenance_store.streams.runs import Links, StreamRun
 
 
 class StreamLinks:
-    """The stream runs of a lake, each opened once; their assertions never change."""
+    """The stream runs of a lake, each opened once; assertions of a run that has ended never change."""
 
     def __init__(self, lake: Path) -> None:
         self._lake = lake
@@ -54,12 +55,15 @@ class StreamLinks:
         return ask(False)
 
     def _open(self, run: str) -> StreamRun | None:
-        if run not in self._runs and not isinstance(self._lake, RemotePath):
+        if isinstance(self._lake, RemotePath):
+            return None
+        known = self._runs.get(run)
+        if known is None or not (known.facts.is_finished or known.facts == read_facts(self._lake, run)):
             try:
                 self._runs[run] = StreamRun(self._lake, run)
             except InputError:
                 return None
-        return self._runs.get(run)
+        return self._runs[run]
 
 
 def _is_positional(one: str) -> bool:

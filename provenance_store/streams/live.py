@@ -16,9 +16,8 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from provenance_store.errors import JobError
+from provenance_store.streams.event import END
 
-# The watermark of a run that has ended, when all that is left expires.
-END = 1 << 60
 _BEGIN = -(1 << 62)
 
 
@@ -86,6 +85,11 @@ class Live:
     def __len__(self) -> int:
         """How many sources are told and not expired."""
         return len(self._known)
+
+    @property
+    def due(self) -> int | None:
+        """The time at which the next source expires by the reach; None where there is none, or no bound."""
+        return self._state.told[0][0] + self._reach if self._state.told and self._reach is not None else None
 
     def put_away(self) -> bytes:
         """The state, from which another goes on."""

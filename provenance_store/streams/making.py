@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
-from provenance_store.errors import JobError
+import msgspec
+
+from provenance_store.errors import InputError, JobError
 from provenance_store.streams.functions import Content, Function
 from provenance_store.streams.operators import (
     Aggregate,
@@ -18,6 +20,7 @@ from provenance_store.streams.operators import (
     Join,
     Map,
     Operator,
+    Process,
     Product,
     Project,
     Union,
@@ -36,6 +39,7 @@ class Made(NamedTuple):
 
 
 Make: TypeAlias = Callable[[Windows], Iterator[Made]]
+Remember: TypeAlias = Callable[[dict[str, Any], Content], list[Content]]
 
 
 def maker(one: Operator) -> Make:  # noqa: C901, PLR0911 - a case for each operator
@@ -62,6 +66,23 @@ def maker(one: Operator) -> Make:  # noqa: C901, PLR0911 - a case for each opera
             return _join(one)
         case Product() | Union():
             return _product
+        case Process():
+            raise InputError(
+                f"{one.name!r} remembers, so what it makes does not follow from its windows: replay from a checkpoint, "
+                "with `headwater streams debug`."
+            )
+
+
+def remember(one: Process) -> Remember:
+    """What an operator that remembers makes of an event, with the memories by the values of its fields."""
+    call = one.function.bind()
+
+    def make(memories: dict[str, Any], content: Content) -> list[Content]:
+        key = msgspec.json.encode([content[field] for field in one.by]).decode()
+        memories[key], made = call(memories.get(key), content)
+        return list(made)
+
+    return make
 
 
 def _single(function: Function) -> Callable[[Sequence[Content]], list[Content]]:

@@ -237,7 +237,26 @@ class UserFunction(_OfOne, frozen=True, kw_only=True, tag="user"):
         return Rule(windows=(self.window,), trigger=self.trigger, makes=makes, from_=self.from_)  # type: ignore[arg-type]
 
 
-Operator: TypeAlias = Map | Filter | Project | Aggregate | Average | Interpolate | Product | Join | Union | UserFunction
+class Process(_OfOne, frozen=True, kw_only=True, tag="process"):
+    """A function of each event and of what it remembers, one memory for each value of the fields `by`.
+
+    The function is given the memory, None at first, and a content; it returns the memory and a list of contents. What
+    is made depends on the event that it was made from. What was remembered is no ancestor: a replay from a checkpoint
+    shows how it came about.
+    """
+
+    function: Function
+    by: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> Rule:
+        """Any number of events from each."""
+        return Rule(makes=None)
+
+
+Operator: TypeAlias = (
+    Map | Filter | Project | Aggregate | Average | Interpolate | Product | Join | Union | UserFunction | Process
+)
 
 
 def is_derivable(one: Operator) -> bool:

@@ -42,6 +42,9 @@ class Sink(msgspec.Struct, frozen=True, kw_only=True):
 class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Sources, operators and sinks. Each names the streams that it reads, in any order without a cycle.
 
+    Where the query says `by`, fields that every event of every source has, each key of them is a lane of its own: all
+    operators see only the events of their lane, and lanes are executed in parallel. Else there is one lane.
+
     Functions are looked for when the query is executed: to infer, nobody has to have them.
     """
 
@@ -49,6 +52,7 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[Source, ...]
     operators: tuple[Operator, ...] = ()
     sinks: tuple[Sink, ...] = ()
+    by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name, "stream query")
@@ -72,6 +76,7 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
             check_name(source.dataset, "dataset")
             if source.lateness < 0:
                 raise InputError(f"The lateness of {source.name!r} is {source.lateness} ms: it cannot be below 0.")
+        self._refuse_repeated(list(self.by), "fields of `by` are called")
         self.ordered()
 
     def _refuse_repeated(self, names: list[str], what: str) -> None:
@@ -139,6 +144,11 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
             ) from None
         except msgspec.DecodeError as error:
             raise InputError(f"This is no stream query: {error}.") from None
+
+
+def lane_key(query: StreamQuery, content: Any) -> bytes:
+    """What tells the lane of a source's event; KeyError or TypeError where it has not all fields of `by`."""
+    return msgspec.json.encode([content[field] for field in query.by])
 
 
 def functions_of(query: StreamQuery) -> dict[str, Call]:

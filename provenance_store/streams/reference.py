@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from provenance_store.streams.event import Event, EventKey
-from provenance_store.streams.making import Made, maker
-from provenance_store.streams.operators import Join, Operator, Product, Union
+from provenance_store.streams.making import Made, Make, Remember, maker, remember
+from provenance_store.streams.operators import Join, Operator, Process, Product, Union
 from provenance_store.streams.query import StreamQuery
 from provenance_store.streams.windows import Trigger, Window
 
@@ -61,8 +61,12 @@ class _Making:
     def __init__(self, one: Operator, lag: Lag) -> None:
         self._one = one
         self._lag = lag
-        self._make = maker(one)
+        self._memories: dict[str, Any] = {}
+        self._make = self._recall(remember(one)) if isinstance(one, Process) else maker(one)
         self._made: list[Event] = []
+
+    def _recall(self, call: Remember) -> Make:
+        return lambda windows: (Made(content, ((0, 0),)) for content in call(self._memories, windows[0][0]))
 
     def run(self, inputs: list[list[Event]], until: int) -> list[Event]:
         one, rule = self._one, self._one.rule

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -13,8 +12,8 @@ from provenance_store.errors import IdError, InputError, UnknownRecordError
 from provenance_store.lake.contents import read_lines, read_rows
 from provenance_store.lake.layout import version_of
 from provenance_store.model.ids import LAKE_PREFIX, RecordId, dataset_of, file_prefix
-from provenance_store.streams.assertions import keys_of, read_table, streams_to_keep
-from provenance_store.streams.folders import KEYS, QUERY_FILE, RUN_FILE, RunFacts, run_folder
+from provenance_store.streams.assertions import LANE, keys_of, read_table, streams_to_keep
+from provenance_store.streams.folders import KEYS, QUERY_FILE, read_facts, run_folder
 from provenance_store.streams.functions import Content
 from provenance_store.streams.inference import Inference, Pairs
 from provenance_store.streams.keys import Flags, Keys, Numbers
@@ -22,6 +21,17 @@ from provenance_store.streams.query import Sink, StreamQuery
 from provenance_store.streams.replay import Replayed, replay
 
 _LINKS = pl.Schema({"output": pl.String, "input": pl.String, "exact": pl.Boolean})
+_NUMBERS = dict.fromkeys(["timestamp", "sequence", "delay", "position", LANE], pl.Int64)
+_TABLE = pl.Schema({"file": pl.String, **_NUMBERS})
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Results of one lane made again: their stream, the place of each by its id, and all on the way to them."""
+
+    stream: str
+    places: dict[str, int]
+    made: Replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,48 +72,58 @@ class Links:
 
 
 class StreamRun:
-    """A run, as its folder in the lake tells."""
+    """A run, as its folder in the lake tells: of one that is under way, up to what it has published.
+
+    Rows of a stream count all its events lane by lane; places count those of one lane.
+    """
 
     def __init__(self, lake: Path, run: str) -> None:
         self._lake = lake
         folder = run_folder(lake, run)
-        try:
-            self.query = StreamQuery.from_json((folder / QUERY_FILE).read_bytes())
-            self.facts = msgspec.json.decode((folder / RUN_FILE).read_bytes(), type=RunFacts)
-        except FileNotFoundError:
-            raise InputError(
-                f"The lake {lake} holds no assertions of stream run {run!r}: {folder} is not there."
-            ) from None
+        facts = read_facts(lake, run)
+        if facts is None:
+            raise InputError(f"The lake {lake} holds no assertions of stream run {run!r}: {folder} is not there.")
+        self.facts = facts
+        self.query = StreamQuery.from_json((folder / QUERY_FILE).read_bytes())
         self._folder = folder / KEYS
+        self._tables: dict[str, pl.DataFrame] = {}
+        self._inferences: dict[int, Inference] = {}
 
-    @cached_property
-    def inference(self) -> Inference:
-        """The query with all keys that were stored."""
-        stored: dict[str, Keys] = {}
-        names = {source.name for source in self.query.sources} | {one.name for one in self.query.operators}
-        for folder in sorted(self._folder.iterdir()) if self._folder.is_dir() else []:
-            stream = folder.name.partition("@")[0]
-            if stream in names and stream not in stored:
-                stored[stream] = keys_of(stream, read_table(folder))
-        for name in streams_to_keep(self.query, "needed"):
-            stored.setdefault(name, Keys.of(name, ()))  # along some nothing ever came
-        return Inference(self.query, stored, self.facts.until)
+    def lanes(self) -> list[int]:
+        """The lanes that there are."""
+        tables = [self._table(source.name) for source in self.query.sources]
+        return sorted({lane for table in tables for lane in table[LANE].unique().to_list()})
+
+    def inference(self, lane: int = 0) -> Inference:
+        """The query with all keys of a lane that were stored."""
+        if lane not in self._inferences:
+            stored: dict[str, Keys] = {}
+            names = {source.name for source in self.query.sources} | {one.name for one in self.query.operators}
+            for folder in sorted(self._folder.iterdir()) if self._folder.is_dir() else []:
+                stream = folder.name.partition("@")[0]
+                if stream in names and stream not in stored:
+                    stored[stream] = keys_of(stream, self._table(folder.name).filter(pl.col(LANE) == lane))
+            for name in streams_to_keep(self.query, "needed"):
+                stored.setdefault(name, Keys.of(name, ()))  # along some nothing ever came
+            self._inferences[lane] = Inference(self.query, stored, self.facts.until)
+        return self._inferences[lane]
 
     def backward(self, ids: Sequence[str], *, replayed: bool = False) -> Links:
         """What results were made from; with a replay where keys do not tell. UnknownRecordError for others."""
         parts, found, is_replayed = [], set(), False
         for sink in self._sinks_of(ids):
             table = self._places_of(sink)
-            places, own = table.find(ids)
+            rows, own = table.find(ids)
             found.update(own)
-            inferred = self.inference.backward(sink.stream, places)
-            if replayed and not all(pairs.certain.all() for pairs in inferred.values()):
-                is_replayed = True
-                inferred = self._replay(sink, places)
-            for name, pairs in inferred.items():
-                parts.append(
-                    _frame(table.ids(places[pairs.rows]), self._table_of(name).ids(pairs.places), pairs.certain)
-                )
+            for lane, places in table.by_lane(rows):
+                inferred = self.inference(lane).backward(sink.stream, places)
+                if replayed and not all(pairs.certain.all() for pairs in inferred.values()):
+                    is_replayed = True
+                    inferred = self._replay(sink, lane, places)
+                for name, pairs in inferred.items():
+                    outputs = table.ids(places[pairs.rows] + table.begin(lane))
+                    source = self._table_of(name)
+                    parts.append(_frame(outputs, source.ids(pairs.places + source.begin(lane)), pairs.certain))
         if left := [one for one in ids if one not in found]:
             raise UnknownRecordError(
                 f"Run {self.facts.run!r} of {self.query.name!r} did not make {left[0]}: check the id."
@@ -115,12 +135,14 @@ class StreamRun:
         parts = []
         for source in self.query.sources:
             table = self._table_of(source.name)
-            places, _ = table.find(ids)
-            reached = self.inference.forward(source.name, places)
-            for sink in self.query.sinks:
-                if (pairs := reached.get(sink.stream)) is not None:
-                    results = self._places_of(sink).ids(pairs.places)
-                    parts.append(_frame(results, table.ids(places[pairs.rows]), pairs.certain))
+            for lane, places in table.by_lane(table.find(ids)[0]):
+                reached = self.inference(lane).forward(source.name, places)
+                for sink in self.query.sinks:
+                    if (pairs := reached.get(sink.stream)) is not None:
+                        made = self._places_of(sink)
+                        results = made.ids(pairs.places + made.begin(lane))
+                        inputs = table.ids(places[pairs.rows] + table.begin(lane))
+                        parts.append(_frame(results, inputs, pairs.certain))
         links = Links.of(parts)
         if not replayed or links.frame["exact"].all():
             return links
@@ -131,12 +153,12 @@ class StreamRun:
         """Those of the records that are results of this run, at positions that its assertions know."""
         return {one for sink in self._sinks_of(ids) for one in self._places_of(sink).find(ids)[1]}
 
-    def contents(self, source: str, places: Numbers) -> list[Content]:
+    def contents(self, source: str, rows: Numbers) -> list[Content]:
         """The contents of first inputs, from where they stand in the lake."""
         dataset = next(one.dataset for one in self.query.sources if one.name == source)
-        rows = self._table(source)[places].with_row_index("row")
-        contents: list[Content] = [None] * len(rows)
-        for (file,), group in rows.group_by("file"):
+        asked = self._table(source)[rows].with_row_index("row")
+        contents: list[Content] = [None] * len(asked)
+        for (file,), group in asked.group_by("file"):
             name, _, within = str(file).partition("/")
             version = version_of(self._lake, dataset, name)
             positions = group["position"].to_list()
@@ -153,19 +175,26 @@ class StreamRun:
                 contents[row] = by_position[position]
         return contents
 
-    def replay(self, dataset: str, ids: Sequence[str]) -> tuple[str, Numbers, Replayed]:
-        """Make results in a sink's dataset again: their stream, their places in it, and all on the way to them."""
+    def replay(self, dataset: str, ids: Sequence[str]) -> list[Replay]:
+        """Make results in a sink's dataset again, lane by lane, with all on the way to them."""
         sink = next((one for one in self.query.sinks if one.dataset == dataset), None)
         if sink is None:
             raise InputError(f"{self.query.name!r} writes no dataset {dataset!r}.")
-        places, found = self._places_of(sink).find(ids)
+        table = self._places_of(sink)
+        rows, found = table.find(ids)
         if missing := set(ids) - set(found):
             raise UnknownRecordError(f"Run {self.facts.run!r} did not make {min(missing)}: check the id.")
-        return sink.stream, places, replay(self.inference, self.contents, sink.stream, places)
+        made = []
+        for lane, places in table.by_lane(rows):
+            names = table.ids(places + table.begin(lane)).to_list()
+            made.append(
+                Replay(sink.stream, dict(zip(names, places.tolist(), strict=True)), self._again(sink, lane, places))
+            )
+        return made
 
-    def _replay(self, sink: Sink, places: Numbers) -> dict[str, Pairs]:
+    def _replay(self, sink: Sink, lane: int, places: Numbers) -> dict[str, Pairs]:
         """The true ancestors of results, by source."""
-        again = replay(self.inference, self.contents, sink.stream, places)
+        again = self._again(sink, lane, places)
         rows: dict[str, list[tuple[int, int]]] = {}
         for row, place in enumerate(places.tolist()):
             for stream, at in again.ancestors(sink.stream, place):
@@ -175,6 +204,12 @@ class StreamRun:
             stream: Pairs.concat([Pairs(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), np.bool_))])
             for stream, pairs in columns.items()
         }
+
+    def _again(self, sink: Sink, lane: int, places: Numbers) -> Replayed:
+        def contents(source: str, at: Numbers) -> list[Content]:
+            return self.contents(source, at + self._table_of(source).begin(lane))
+
+        return replay(self.inference(lane), contents, sink.stream, places)
 
     def _sinks_of(self, ids: Sequence[str]) -> list[Sink]:
         """The sinks whose datasets ids are in: a query may have many."""
@@ -189,36 +224,43 @@ class StreamRun:
         return _Places(dataset, self._table(source))
 
     def _table(self, name: str) -> pl.DataFrame:
-        """The stored rows of a stream whose events are records."""
+        """The stored rows of a stream whose events are records, as far as the run has come."""
         if name not in self._tables:
             folder = self._folder / name
-            empty = pl.DataFrame(schema={"file": pl.String, "position": pl.Int64})
-            table = read_table(folder).with_columns(pl.col("file").cast(pl.String)) if folder.is_dir() else empty
-            self._tables[name] = table
+            table = read_table(folder) if folder.is_dir() else pl.DataFrame(schema=_TABLE)
+            if LANE not in table.columns:
+                table = table.with_columns(pl.lit(0, pl.Int64).alias(LANE))
+            came = table.filter(pl.col("timestamp") < self.facts.until)
+            self._tables[name] = came.with_columns(pl.col("file").cast(pl.String))
         return self._tables[name]
-
-    @cached_property
-    def _tables(self) -> dict[str, pl.DataFrame]:
-        return {}
 
 
 class _Places:
-    """Between the ids of records and the places of their events."""
+    """Between the ids of records and the rows of their events, which are ordered by lane."""
 
     def __init__(self, dataset: str, table: pl.DataFrame) -> None:
         self._dataset = dataset
         self._table = table
 
     def find(self, ids: Sequence[str]) -> tuple[Numbers, list[str]]:
-        """The places of those ids that are records of events here, and these ids."""
+        """The rows of those ids that are records of events here, and these ids."""
         parts = [(one, *place) for one in ids if (place := self._split(one))]
         asked = pl.DataFrame(parts, schema={"id": pl.String, "file": pl.String, "position": pl.Int64}, orient="row")
-        found = asked.join(self._table.with_row_index("place"), on=["file", "position"], maintain_order="left")
-        return found["place"].cast(pl.Int64).to_numpy(), found["id"].to_list()
+        found = asked.join(self._table.with_row_index("row"), on=["file", "position"], maintain_order="left")
+        return found["row"].cast(pl.Int64).to_numpy(), found["id"].to_list()
 
-    def ids(self, places: Numbers) -> pl.Series:
-        """The ids of the records at places."""
-        rows = self._table[places]
+    def by_lane(self, rows: Numbers) -> list[tuple[int, Numbers]]:
+        """Rows as places in their lanes, lane by lane."""
+        lanes = self._table[LANE].to_numpy()[rows]
+        return [(lane, rows[lanes == lane] - self.begin(lane)) for lane in np.unique(lanes).tolist()]
+
+    def begin(self, lane: int) -> int:
+        """The row of a lane's first event."""
+        return int(self._table[LANE].search_sorted(lane, side="left"))
+
+    def ids(self, at: Numbers) -> pl.Series:
+        """The ids of the records of rows."""
+        rows = self._table[at]
         files = rows["file"].unique().to_list()
         prefixes = [file_prefix(self._dataset, *file.split("/", 1)) for file in files]
         prefix = rows["file"].replace_strict(files, prefixes, return_dtype=pl.String)

@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from provenance_store.errors import InputError
 from provenance_store.model.account import Account
+from provenance_store.model.failpoints import reach
 from provenance_store.reduction.completeness import Judgement
-from provenance_store.reduction.failpoints import reach
 from provenance_store.reduction.output import choose_runs, folder_of, prepare, prepare_folder
 from provenance_store.reduction.state import Part, State
 from provenance_store.reduction.tracking import RunKey, Tracker

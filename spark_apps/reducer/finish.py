@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from provenance_store.model.account import Account
+from provenance_store.model.failpoints import reach
 from provenance_store.reduction.completeness import Judgement
-from provenance_store.reduction.failpoints import reach
 from provenance_store.reduction.output import GRAPH
 from provenance_store.reduction.schemas import HASHED_EDGE_SCHEMA, NAME_SCHEMA
 from provenance_store.reduction.state import EDGES, NAMES, Part, State

@@ -15,9 +15,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from provenance_store.errors import HeadwaterError, JobError, TransportError
+from provenance_store.model.failpoints import reach
 from provenance_store.model.message import Message
 from provenance_store.reduction.exact import Rejected
-from provenance_store.reduction.failpoints import reach
 from provenance_store.reduction.state import Part, State
 from provenance_store.services.service import Say
 from provenance_store.settings import Settings

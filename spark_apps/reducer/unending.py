@@ -21,8 +21,8 @@ from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
 from provenance_store.errors import InputError, JobError
 from provenance_store.model.account import ACCOUNT_FILE, Account
+from provenance_store.model.failpoints import reach
 from provenance_store.reduction.completeness import UNKNOWN_RUN
-from provenance_store.reduction.failpoints import reach
 from provenance_store.reduction.output import GRAPH, folder_of, prepare_folder
 from provenance_store.reduction.schemas import NAME_SCHEMA
 from provenance_store.reduction.state import EDGES, NAMES, TIMES, Part, State, Steps

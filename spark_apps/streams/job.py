@@ -1,60 +1,54 @@
 """A stream query as a Structured Streaming job: built, run from where it was left, and finished.
 
-`build` makes the streaming DataFrame, which is all that Spark plans; `StreamJob` runs it into the lake. A batch's files
-are written before Spark commits it, and a batch that was not committed comes again with the same offsets and the same
-state, so its files are written again with the same content.
+`build` makes the streaming DataFrame, which is all that Spark plans; `StreamJob` runs it into the lake. A step's files
+are written before Spark commits its batch, and a batch that was not committed comes again with the same offsets and the
+same state, so its files are written again with the same content. The driver sees no event: it publishes what the
+watermark has closed.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from provenance_store.errors import JobError
+from provenance_store.model.message import SCHEMA as MESSAGE_SCHEMA
 from provenance_store.settings import Settings
 from provenance_store.streams.assertions import Keep
-from provenance_store.streams.engine import Engine
-from provenance_store.streams.folders import RunFacts, Workshop
-from provenance_store.streams.landing import COLUMNS, END, PART_END, Landing, Telling
+from provenance_store.streams.event import END
+from provenance_store.streams.folders import Begun, Workshop
+from provenance_store.streams.lanes import late_of
+from provenance_store.streams.live_messages import LIVE, topic_of
 from provenance_store.streams.query import StreamQuery
-from spark_apps.streams.processor import SCHEMA, STATE, QueryProcessor, join_parts
+from provenance_store.streams.telling import Expiry
+from provenance_store.transport.kafka import KafkaTransport
+from spark_apps.session import kafka_producer_options
+from spark_apps.streams.processor import SCHEMA, STATE, Bench, QueryProcessor, join_parts
 from spark_apps.streams.sources import read_sources
 
-# What the arbitrary-state operator needs; and there is one state.
-_CONF = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.shuffle.partitions": "1",
-}
+# What the arbitrary-state operator needs.
+_STORE = "spark.sql.streaming.stateStore.providerClass"
+_ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _POLL_SECONDS = 0.1
 
 
 def build(
-    spark: SparkSession,
-    settings: Settings,
-    query: StreamQuery,
-    *,
-    capture: bool = False,
-    keep: Keep | None = "needed",
-    batch: int | None = None,
+    spark: SparkSession, settings: Settings, query: StreamQuery, bench: Bench, *, buckets: int, batch: int | None
 ) -> DataFrame:
-    """What the query tells, as a streaming DataFrame with the processor's schema."""
-    events = read_sources(spark, settings, query, batch)
-    # Events of different keys may stand in one window, so the order of all is one order, and one task's.
+    """What the query tells live, as a streaming DataFrame with the processor's schema; the rest workers write."""
+    # Events of different lanes never meet, so each bucket of lanes is a task's; and all of a lane are in one bucket.
     return (
-        events.withColumn("lane", F.lit(0))
-        .groupBy("lane")
+        read_sources(spark, settings, query, buckets, batch)
+        .groupBy("bucket")
         .transformWithStateInPandas(
-            statefulProcessor=QueryProcessor(query, capture=capture, keep=keep),
-            outputStructType=SCHEMA,
-            outputMode="Append",
-            timeMode="EventTime",
+            statefulProcessor=QueryProcessor(bench), outputStructType=SCHEMA, outputMode="Append", timeMode="EventTime"
         )
     )
 
@@ -62,8 +56,9 @@ def build(
 class StreamJob:
     """A run of a query.
 
-    With `capture` the true parents of every event are recorded too, and what is kept may be more than is needed, or
-    nothing: for tests and baselines.
+    With `live`, its forward provenance is sent to Kafka as results are made. With `period`, results are published in
+    segments of so many milliseconds. With `capture` the true parents of every event are recorded too, and what is kept
+    may be more than is needed, or nothing: for tests and baselines.
     """
 
     def __init__(
@@ -76,20 +71,25 @@ class StreamJob:
         capture: bool = False,
         keep: Keep | None = "needed",
         batch: int | None = None,
+        period: int | None = None,
+        live: Expiry | None = None,
     ) -> None:
         # A session of its own, so that what it needs is no concern of others on the same Spark.
         self._spark = spark.newSession()
-        for name, value in _CONF.items():
-            self._spark.conf.set(name, value)
         self._settings = settings
         self._query = query
-        self._capture = capture
-        self._keep = keep
         self._batch = batch
+        self._live = live
         self._late = 0
         self.workshop = Workshop(settings.home, run, query)
-        self.workshop.open()
-        self._contents = Landing(self.workshop)
+        self.workshop.open(Begun(buckets=settings.streams.buckets if query.by else 1, period=period))
+        self._buckets = self.workshop.begun.buckets
+        self._bench = Bench(settings.home, run, query, begun=self.workshop.begun, capture=capture, keep=keep, live=live)
+        conf = self._spark.conf
+        conf.set(_STORE, _ROCKS)
+        conf.set("spark.sql.shuffle.partitions", str(min(self._buckets, spark.sparkContext.defaultParallelism)))
+        # Checkpoints that a replay can begin at.
+        conf.set("spark.sql.streaming.minBatchesToRetain", str(settings.streams.checkpoints))
 
     def catch_up(self) -> None:
         """Read what there is now."""
@@ -99,52 +99,90 @@ class StreamJob:
         """Read what comes, until it is enough."""
         self._run(self._writer().trigger(processingTime="0 seconds").start(), until)
 
-    def finish(self) -> dict[str, Path]:
-        """End the run as if nothing could come any more; the versions that it made, by dataset."""
-        engine = Engine(self._query, self._state(), parents=self._capture)
-        self._contents.take(PART_END, Telling(self._query, capture=self._capture, keep=self._keep).rows(engine, END))
-        facts = RunFacts(
-            run=self.workshop.run,
-            query=self._query.name,
-            until=END,
-            late=self._late + engine.late,
-            rejected=self.workshop.count_rejected(),
-        )
-        return self.workshop.finish(self._settings.lake, facts)
+    def finish(self) -> dict[str, list[Path]]:
+        """End the run as if nothing could come any more; the versions that it made last, by dataset."""
+        states = self._states()
+        if states is not None:
+            self._late += sum(row[0] for row in states.mapInPandas(_late, "late long").collect())
+            told = states.groupBy("bucket").applyInPandas(_ending(self._bench), SCHEMA)
+            self._send(told) if self._live else told.write.format("noop").mode("overwrite").save()
+        return self.workshop.finish(self._settings.lake, self._late)
 
     def _writer(self) -> DataStreamWriter:
-        told = build(
-            self._spark, self._settings, self._query, capture=self._capture, keep=self._keep, batch=self._batch
-        )
-        checkpoint = str(self.workshop.checkpoint)
-        return told.writeStream.foreachBatch(self._take).option("checkpointLocation", checkpoint)
+        told = build(self._spark, self._settings, self._query, self._bench, buckets=self._buckets, batch=self._batch)
+        if self._live:
+            KafkaTransport(self._settings).ensure_topics(topic_of(self._query.name))
+            writer = self._with_headers(told).writeStream.format("kafka").options(**self._kafka())
+        else:
+            writer = told.writeStream.format("noop")
+        return writer.option("checkpointLocation", str(self.workshop.checkpoint))
 
-    def _take(self, frame: DataFrame, batch: int) -> None:
-        table = frame.toArrow()
-        self._contents.take(f"{batch:05}", zip(*(table.column(name).to_pylist() for name in COLUMNS), strict=True))
+    def _send(self, told: DataFrame) -> None:
+        self._with_headers(told).write.format("kafka").options(**self._kafka()).save()
+
+    def _with_headers(self, told: DataFrame) -> DataFrame:
+        headers = {"run": self.workshop.run, "query": self._query.name, "kind": LIVE, "schema": MESSAGE_SCHEMA}
+        pairs = [
+            F.struct(F.lit(name).alias("key"), F.lit(value).cast("binary").alias("value"))
+            for name, value in headers.items()
+        ]
+        return told.withColumn("headers", F.array(*pairs))
+
+    def _kafka(self) -> dict[str, str]:
+        left_out = ("key.serializer", "value.serializer")
+        options = kafka_producer_options(self._settings)
+        chosen = {f"kafka.{name}": value for name, value in options.items() if name not in left_out}
+        return {**chosen, "topic": topic_of(self._query.name), "includeHeaders": "true"}
 
     def _run(self, stream: StreamingQuery, until: Callable[[], bool]) -> None:
+        told = -1
         try:
             while stream.isActive and not until():
                 time.sleep(_POLL_SECONDS)
+                if (progress := stream.lastProgress) is not None and progress["batchId"] > told:
+                    told = progress["batchId"]
+                    self.workshop.publish(self._settings.lake, _watermark(progress), self._late)
             if (error := stream.exception()) is not None:
                 raise JobError(f"The stream query {self._query.name!r} could not go on: {error}")
         finally:
             stream.stop()
             self._late += sum(_dropped(progress) for progress in stream.recentProgress)
 
-    def _state(self) -> bytes | None:
-        """The engine's state as Spark's last batch left it."""
+    def _states(self) -> DataFrame | None:
+        """The states of all buckets as Spark's last batch left them, a row for each part."""
         if not any((self.workshop.checkpoint / "commits").glob("[0-9]*")):
             return None
-        kept = (
+        return (
             self._spark.read.format("statestore")
             .option("stateVarName", STATE)
             .load(str(self.workshop.checkpoint))
-            .select("list_element.number", "list_element.part")
-            .collect()
+            .selectExpr("key.bucket AS bucket", "list_element.number AS number", "list_element.part AS part")
         )
-        return join_parts((row[0], row[1]) for row in kept) if kept else None
+
+
+def _ending(bench: Bench) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    def end(rows: pd.DataFrame) -> pd.DataFrame:
+        bench.open()
+        state = join_parts(zip(rows["number"].tolist(), rows["part"].tolist(), strict=True))
+        return bench.step(bench.lanes(int(rows["bucket"].iloc[0]), state), END, [])
+
+    return end
+
+
+def _late(frames: Iterable[Any]) -> Iterable[Any]:
+    """Of each bucket, how many events came too late; one task may have the parts of several."""
+    rows = pd.concat([pd.DataFrame({"bucket": [], "number": [], "part": []}), *frames])
+    late = [
+        late_of(join_parts(zip(some["number"].tolist(), some["part"].tolist(), strict=True)))
+        for _, some in rows.groupby("bucket")
+    ]
+    yield pd.DataFrame({"late": late})
+
+
+def _watermark(progress: Any) -> int:
+    """Up to when everything has surely been made: a timer fires a millisecond after what it is for."""
+    told = progress["eventTime"].get("watermark")
+    return 0 if told is None else max(0, round(datetime.fromisoformat(told).timestamp() * 1000) - 1)
 
 
 def _dropped(progress: Any) -> int:

@@ -1,13 +1,15 @@
-"""The stateful part of a query on Spark: the engine, on Spark's arbitrary-state operator.
+"""The stateful part of a query on Spark: the lanes of a bucket, on Spark's arbitrary-state operator.
 
 Spark has no length windows, no joins over them and no order among events of one time, and a query means the same
-wherever it runs; so from the watermark on all operators are the library's own. Its state is in RocksDB, which Spark
-checkpoints with the offsets, so an event takes part once whatever is killed. It is a list of parts and not one value:
-Spark 4.0.0 may read a large value only in part (SPARK-53870), and lists go another way. A digest would tell.
+wherever it runs; so from the watermark on all operators are the library's own. Workers write what a step makes: a step
+that is done again writes the same files, so nothing has to pass through the driver. The state is in RocksDB, which
+Spark checkpoints with the offsets, so an event takes part once whatever is killed. It is a list of parts and not one
+value: Spark 4.0.0 may read a large value only in part (SPARK-53870), and lists go another way. A digest would tell.
 """
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,73 +17,119 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from provenance_store.errors import JobError
+from provenance_store.model.failpoints import reach as failpoint
 from provenance_store.streams.assertions import Keep
-from provenance_store.streams.engine import Arrival, Engine
+from provenance_store.streams.engine import Arrival, Plan
+from provenance_store.streams.folders import Begun, Workshop
 from provenance_store.streams.functions import adopt
-from provenance_store.streams.landing import COLUMNS, Telling
+from provenance_store.streams.landing import Landing, rejected_line
+from provenance_store.streams.lanes import Lanes
 from provenance_store.streams.query import StreamQuery, functions_of
+from provenance_store.streams.telling import Expiry, Telling
 
-STATE = "engine"
+STATE = "lanes"
 _STATE_SCHEMA = "number int, part binary"
 _PART_BYTES = 1 << 20
 _DIGEST_BYTES = 16
-# Rows as `landing` has them.
-SCHEMA = (
-    "kind string, stream string, timestamp long, sequence long, delay long, file string, position long, "
-    "content string, parents string"
-)
+# Live messages, as Kafka takes them; without live provenance there are none.
+SCHEMA = "key string, value binary"
 
 
-class QueryProcessor(StatefulProcessor):
-    """Runs a query. It tells of events that took part and of those that are results or whose keys are stored."""
+class Bench:
+    """What a worker needs to make steps of a run: told by the driver, and opened on the worker."""
 
-    def __init__(self, query: StreamQuery, *, capture: bool, keep: Keep | None = "needed") -> None:
+    def __init__(
+        self,
+        home: Path,
+        run: str,
+        query: StreamQuery,
+        *,
+        begun: Begun,
+        capture: bool = False,
+        keep: Keep | None = "needed",
+        live: Expiry | None = None,
+    ) -> None:
+        self._home = home
+        self._run = run
         self._description = query.to_json()
         # Functions that the program registered are not known on workers, where only their modules are.
         self._functions = functions_of(query)
+        self._begun = begun
         self._capture = capture
         self._keep = keep
+        self._live = live
+
+    def open(self) -> None:
+        """Make everything ready, on the worker."""
+        adopt(self._functions)
+        query = StreamQuery.from_json(self._description)
+        workshop = Workshop(self._home, self._run, query)
+        workshop.begun = self._begun
+        self._plan = Plan(query, parents=self._capture, trails=self._live is not None)
+        self._landing = Landing(workshop, capture=self._capture, keep=self._keep)
+        self._telling = Telling(query, self._run, self._live) if self._live else None
+
+    def lanes(self, bucket: int, state: bytes | None) -> Lanes:
+        """The lanes of a bucket, as they were put away."""
+        return Lanes(self._plan, bucket, state, self._telling.begin if self._telling else None)
+
+    def step(self, lanes: Lanes, until: int, rejected: list[bytes]) -> pd.DataFrame:
+        """Go on to a time, and write all that happens; the live messages."""
+        moves = lanes.advance(until)
+        self._landing.reject(lanes, rejected)
+        landed = self._landing.take(lanes, moves)
+        failpoint("step landed")
+        told = [] if self._telling is None else list(self._telling.messages(lanes, self._landing, landed))
+        rows = [(one.key, one.to_message().value) for one in told]
+        return pd.DataFrame(rows, columns=["key", "value"])
+
+
+class QueryProcessor(StatefulProcessor):
+    """Runs a query."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called on the worker, once a batch."""
         self._handle = handle
         self._state = handle.getListState(STATE, _STATE_SCHEMA)
-        adopt(self._functions)
-        self._query = StreamQuery.from_json(self._description)
-        self._told = Telling(self._query, capture=self._capture, keep=self._keep)
+        self._bench.open()
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803 - Spark's names
         """Take in what came, and go on to the watermark."""
-        engine, rejected = self._engine(), []
+        lanes, rejected = self._lanes(key), []
         for frame in rows:
             arrivals, unread = _read(frame)
             rejected += unread
-            engine.add(arrivals)
-        yield from self._advance(engine, timerValues.getCurrentWatermarkInMs(), rejected)
+            lanes.add(arrivals)
+        yield from self._advance(lanes, timerValues.getCurrentWatermarkInMs(), rejected)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803 - Spark's names
-        """The watermark went on."""
-        yield from self._advance(self._engine(), timerValues.getCurrentWatermarkInMs(), [])
+        """The watermark went on to where something is due."""
+        yield from self._advance(self._lanes(key), timerValues.getCurrentWatermarkInMs(), [])
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _engine(self) -> Engine:
+    def _lanes(self, key: Any) -> Lanes:
         kept = join_parts(self._state.get()) if self._state.exists() else None
-        return Engine(self._query, kept, parents=self._capture)
+        return self._bench.lanes(int(key[0]), kept)
 
-    def _advance(self, engine: Engine, until: int, rejected: list[tuple[Any, ...]]) -> Iterator[pd.DataFrame]:
-        rows = rejected + self._told.rows(engine, until)
-        self._state.put(_part(engine.put_away()))
+    def _advance(self, lanes: Lanes, until: int, rejected: list[bytes]) -> Iterator[pd.DataFrame]:
+        told = self._bench.step(lanes, until, rejected)
+        due = lanes.due
+        self._state.put(part(lanes.put_away()))
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        # Where nothing comes any more the watermark may still go on, and events may be due.
-        self._handle.registerTimer(max(until, 0) + 1)
-        if rows:
-            yield pd.DataFrame(rows, columns=list(COLUMNS))
+        if due is not None:
+            # Where nothing comes any more the watermark may still go on.
+            self._handle.registerTimer(max(due, until, 0) + 1)
+        if len(told):
+            yield told
 
 
-def _part(state: bytes) -> list[tuple[int, bytes]]:
+def part(state: bytes) -> list[tuple[int, bytes]]:
     """The rows that a state is kept as: a digest of it, and its parts."""
     parts = [state[first : first + _PART_BYTES] for first in range(0, len(state), _PART_BYTES)]
     return list(enumerate([blake2b(state, digest_size=_DIGEST_BYTES).digest(), *parts]))
@@ -97,13 +145,12 @@ def join_parts(rows: Iterable[tuple[int, bytes]]) -> bytes:
     return state
 
 
-def _read(frame: pd.DataFrame) -> tuple[list[Arrival], list[tuple[Any, ...]]]:
+def _read(frame: pd.DataFrame) -> tuple[list[Arrival], list[bytes]]:
     arrivals, rejected = [], []
     names = ["source", "time", "file", "position", "delay", "content"]
     for source, time, file, position, delay, content in zip(*(frame[name].tolist() for name in names), strict=True):
         if time is None or pd.isna(time):
-            # Where it stands is enough to find it, and no copy is left that nobody would purge.
-            rejected.append(("rejected", source, 0, 0, 0, file, position, None, None))
+            rejected.append(rejected_line(source, file, int(position)))
         else:
             arrivals.append(Arrival(source, int(time), (file, int(position)), int(delay), msgspec.json.decode(content)))
     return arrivals, rejected

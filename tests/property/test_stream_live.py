@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from provenance_store.errors import JobError, MessageError
 from provenance_store.model.message import Message
 from provenance_store.streams import landing, live_messages
-from provenance_store.streams.live import END, Edge, Element, Expired, Live, Result, SinkVertex, SourceVertex
+from provenance_store.streams.event import END
+from provenance_store.streams.live import Edge, Element, Expired, Live, Result, SinkVertex, SourceVertex
 from provenance_store.streams.live_messages import LiveMessage, Once, read_message, split_step, topic_of
 from provenance_store.streams.reach import reach
 from tests.property.stream_queries import Case, cases

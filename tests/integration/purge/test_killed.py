@@ -22,10 +22,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from provenance_store.graph.queries import LakeGraph
+from provenance_store.model.failpoints import VARIABLE
 from provenance_store.purge.approval import approve
 from provenance_store.purge.certificate import Certificate, check_chain, read_all
 from provenance_store.purge.plan import StoredPlan
-from provenance_store.reduction.failpoints import VARIABLE
 from provenance_store.settings import Settings
 from tests.purging import OrdersLake, PurgedLake, TwitterLake
 

@@ -17,9 +17,9 @@ import polars as pl
 import pytest
 
 from provenance_store.model.account import Account
+from provenance_store.model.failpoints import VARIABLE
 from provenance_store.model.message import Message
 from provenance_store.reduction.exact import Reduced
-from provenance_store.reduction.failpoints import VARIABLE
 from provenance_store.settings import Settings
 from tests.integration.reducer.test_reducer import in_library, manifest, send, stream
 

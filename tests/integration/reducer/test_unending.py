@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from provenance_store.errors import InputError, JobError
 from provenance_store.graph.reduced import ReducedGraph
 from provenance_store.model.document import RelationName, write_document
+from provenance_store.model.failpoints import VARIABLE
 from provenance_store.model.message import Headers, Message
-from provenance_store.reduction.failpoints import VARIABLE
 from provenance_store.reduction.unending import UnendingAccount
 from provenance_store.settings import Settings
 from provenance_store.transport.kafka import KafkaTransport, open_producer

@@ -26,9 +26,9 @@ from provenance_store.lake.contents import read_lines
 from provenance_store.lake.layout import new_version, resolve, version_of
 from provenance_store.settings import Settings
 from provenance_store.streams.assertions import read_table
-from provenance_store.streams.event import Event, EventKey
+from provenance_store.streams.event import END, Event, EventKey
 from provenance_store.streams.functions import Function
-from provenance_store.streams.landing import END
+from provenance_store.streams.lanes import Lanes
 from provenance_store.streams.operators import Aggregate, Filter, Join, Operator
 from provenance_store.streams.query import Sink, Source, StreamQuery
 from provenance_store.streams.reference import Streams, execute
@@ -36,7 +36,7 @@ from provenance_store.streams.runs import Links, StreamRun
 from provenance_store.streams.windows import Trigger, Window
 from provenance_store.transport.kafka import KafkaTransport, open_producer
 from spark_apps.streams.job import StreamJob
-from spark_apps.streams.processor import _part, join_parts
+from spark_apps.streams.processor import Bench, join_parts, part
 from tests.property import stream_queries
 
 RUN = "stream-1"
@@ -165,15 +165,14 @@ def contents(seed: int) -> list[bytes]:
     return made
 
 
-def dying(take: Callable[..., None]) -> Callable[..., None]:
-    """Writes a batch's files, and dies before Spark commits it: the second batch."""
-    parts: list[str] = []
+def dying(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Writes a step's files, and dies: in the second step."""
 
-    def write_and_die(part: str, rows: Any) -> None:
-        take(part, rows)
-        parts.append(part)
-        if len(parts) > 1:
+    def write_and_die(bench: Bench, lanes: Lanes, *given: Any) -> Any:
+        made = step(bench, lanes, *given)
+        if lanes.step > 1:
             raise RuntimeError("killed")
+        return made
 
     return write_and_die
 
@@ -197,9 +196,11 @@ def finished(
             (folder / f"part-{number}.jsonl").write_bytes(b"".join(line + b"\n" for line in lines[number * 25 :][:25]))
     query = random_queries()
     job = StreamJob(spark_session, world, query, RUN, capture=True, batch=30)
-    job._contents.take = dying(job._contents.take)  # type: ignore[method-assign]
-    with pytest.raises(JobError, match="killed"):
-        job.follow(lambda: False)
+    with pytest.MonkeyPatch.context() as patch:
+        # The worker dies when it has written what its second step made, before Spark commits that.
+        patch.setattr(Bench, "step", dying(Bench.step))
+        with pytest.raises(JobError, match="could not go on"):
+            job.follow(lambda: False)
     job = StreamJob(spark_session, world, query, RUN, capture=True, batch=30)
     job.catch_up()
     job.finish()
@@ -209,7 +210,7 @@ def finished(
 
 
 def _events(lake: Path, run: StreamRun, source: Source) -> list[Event]:
-    keys = run.inference.keys(source.name)
+    keys = run.inference().keys(source.name)
     return [
         Event(key, content)
         for key, content in zip(keys.rows(), run.contents(source.name, np.arange(len(keys))), strict=True)
@@ -271,7 +272,7 @@ def test_forward_is_backward_the_other_way_round(finished: Finished) -> None:
 
 def test_what_the_run_did_not_make_is_told(finished: Finished) -> None:
     with pytest.raises(UnknownRecordError, match="did not make"):
-        finished.run.backward([f"lake:out-high/{RUN}/part-00000.jsonl#3"])
+        finished.run.backward([f"lake:out-high/{RUN}/part-000-000001.jsonl#3"])
 
 
 def pairs(links: Links, *, exact_only: bool = False) -> set[tuple[str, str]]:
@@ -286,7 +287,7 @@ def _offsets(file: Path) -> list[int]:
 
 def test_a_state_of_many_parts_is_whole_or_refused() -> None:
     state = random.Random(3).randbytes(3 * (1 << 20) + 5)
-    rows = _part(state)
+    rows = part(state)
     assert len(rows) == 5
     assert join_parts(reversed(rows)) == state
     with pytest.raises(JobError, match="not as it was put away"):

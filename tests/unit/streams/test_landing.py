@@ -32,7 +32,7 @@ QUERY = StreamQuery(
     ),
     sinks=(Sink(stream="y", dataset="means"),),
 )
-RESULT = "lake:means/r1/part-00000.jsonl#0"
+RESULT = "lake:means/r1/part-000-000001.jsonl#0"
 
 
 def arrivals(count: int) -> list[Arrival]:
@@ -50,7 +50,7 @@ def test_results_and_what_a_topic_brought_are_versions_and_nothing_is_left_of_th
     assert list_datasets(lake) == ["landed", "means"]
     landed = [json.loads(line) for file in resolve(lake, "landed/r1").files() for line in file.read_text().splitlines()]
     assert [one["v"] for one in landed] == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5]
-    first = json.loads((lake / "means/r1/part-00000.jsonl").read_text().splitlines()[0])
+    first = json.loads((lake / "means/r1/part-000-000001.jsonl").read_text().splitlines()[0])
     assert first == {"timestamp": 20, "sequence": 1, "stream": "y", "delay": 0, "content": {"v": 2.0}}
     assert not list((lake.parent / "home" / "streams").iterdir())
     # Neither the map's keys nor the average's are stored for their own sake: they follow.
@@ -61,14 +61,14 @@ def test_a_result_is_traced_to_landed_records(lake: Path) -> None:
     links = StreamRun(lake, "r1").backward([RESULT])
     contents = StreamRun(lake, "r1").contents
     assert len(links) == 3
-    assert all(one.startswith("lake:landed/r1/part-00000.jsonl#") for one in links.inputs)
+    assert all(one.startswith("lake:landed/r1/part-000-000001.jsonl#") for one in links.inputs)
     assert all(links.exact)
     assert [one["v"] for one in contents("x", np.array([2, 0]))] == [2.5, 0.5]
 
 
 def test_a_result_comes_back_the_same_until_a_first_input_changes(lake: Path) -> None:
     assert not make_again(lake, [RESULT]).different
-    landed = lake / "landed/r1/part-00000.jsonl"
+    landed = lake / "landed/r1/part-000-000001.jsonl"
     landed.write_text(landed.read_text().replace("2.5", "9.5"))
     assert make_again(lake, [RESULT]).different == [RESULT]
 
@@ -122,7 +122,7 @@ def test_only_what_a_stream_made_is_replayed(lake: Path) -> None:
     with pytest.raises(InputError, match="not made by a stream query"):
         make_again(lake, ["lake:means/r2/part#0"])
     with pytest.raises(InputError, match="of one version"):
-        make_again(lake, [RESULT, "lake:landed/r1/part-00000.jsonl#0"])
+        make_again(lake, [RESULT, "lake:landed/r1/part-000-000001.jsonl#0"])
 
 
 @register("test.slow")
@@ -143,7 +143,7 @@ def test_a_delay_that_differs_is_measured_and_kept_and_ancestors_follow_from_it(
     )
     run_locally(tmp_path / "home", tmp_path / "lake", query, "r1", [(arrivals(4), 100)])
     run = StreamRun(tmp_path / "lake", "r1")
-    keys = run.inference.keys("late")
+    keys = run.inference().keys("late")
     assert (keys.delays >= 3).all()
     assert keys.triggered.tolist() == [0, 10, 20, 30]
     # Each average is of what came out of the map in the eleven milliseconds up to it.
@@ -151,7 +151,7 @@ def test_a_delay_that_differs_is_measured_and_kept_and_ancestors_follow_from_it(
         [int(at) for at in np.flatnonzero((keys.timestamps > now - 11) & (keys.timestamps <= now))]
         for now in keys.timestamps.tolist()
     ]
-    found = run.inference.backward("y", np.arange(4))["x"]
+    found = run.inference().backward("y", np.arange(4))["x"]
     assert found.certain.all()
     assert [found.places[found.rows == row].tolist() for row in range(4)] == expected
 

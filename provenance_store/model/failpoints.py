@@ -1,4 +1,4 @@
-"""Places where a test can have a reducer killed: between any two steps whose order recovery relies on.
+"""Places where a test can have a process killed: between any two steps whose order recovery relies on.
 
 `HEADWATER_FAILPOINT="batch recorded:3"` kills the process, as `kill -9` would, when that place is reached the third
 time. Without the variable a place costs a look at a dictionary.
