@@ -129,8 +129,9 @@ class StreamSettings(Group):
 
     # Over so many tasks the lanes of a query can be spread; decided when a run begins.
     buckets: int = Field(default=8, ge=1, le=1000)
-    # So many of a run's last batches can be begun at again, to replay from.
-    checkpoints: int = Field(default=100, ge=2)
+    # After every so many steps the state is kept, to replay from; and so many of the last states are.
+    checkpoint_every: int = Field(default=10, ge=1)
+    checkpoints: int = Field(default=20, ge=1)
 
 
 class HadoopSettings(Group):

@@ -14,11 +14,10 @@ from provenance_store.bench.stream_chains import arrivals, chain
 from provenance_store.services.application import listen
 from provenance_store.services.service import Say
 from provenance_store.streams.assertions import Keep
-from provenance_store.streams.engine import Arrival, Plan
+from provenance_store.streams.engine import Arrival
 from provenance_store.streams.event import END
+from provenance_store.streams.execution import Execution
 from provenance_store.streams.folders import Workshop
-from provenance_store.streams.landing import Landing
-from provenance_store.streams.lanes import Lanes
 
 # Ways of keeping provenance: none, what is needed, all keys (the paper's), and each event's parents.
 WAYS: dict[str, tuple[Keep | None, bool]] = {
@@ -80,10 +79,11 @@ def _run(components: int, work: float, events: list[Arrival], keep: Keep | None,
     with tempfile.TemporaryDirectory() as scratch:
         workshop = Workshop(Path(scratch), "bench", query)
         workshop.open()
-        lanes, landing = Lanes(Plan(query, parents=capture)), Landing(workshop, capture=capture, keep=keep)
+        execution = Execution(workshop, capture=capture, keep=keep)
+        lanes = execution.lanes(0, None)
         begin = time.perf_counter()
         batches = [events[first : first + _BATCH] for first in range(0, len(events), _BATCH)]
         for batch, until in [*((batch, batch[-1].time) for batch in batches), ([], END)]:
             lanes.add(batch)
-            landing.take(lanes, lanes.advance(until))
+            execution.step(lanes, until)
         return time.perf_counter() - begin

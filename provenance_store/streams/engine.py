@@ -146,6 +146,15 @@ class Engine:
         """Of the events that wait and are before a time, the first in the order of taking part."""
         return min(map(self._order, self._ready(until)), default=None)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many events of each source have taken part."""
+        return self._state.counts
+
+    def drop_waiting(self) -> None:
+        """Forget events that have come and not taken part, for who gives them again."""
+        self._state.waiting = []
+
     def put_away(self) -> bytes:
         """The state, from which another engine goes on."""
         return msgspec.msgpack.encode(self._state)

@@ -24,6 +24,8 @@ from provenance_store.model.files import write_whole
 from provenance_store.model.ids import check_run, version_prefix
 from provenance_store.model.message import DECLARED, STREAM
 from provenance_store.streams.assertions import LANE, placed_table, write_table
+from provenance_store.streams.cache import Cache
+from provenance_store.streams.checkpoints import Checkpoints
 from provenance_store.streams.event import END, EventKey
 from provenance_store.streams.query import StreamQuery
 
@@ -83,6 +85,7 @@ class Workshop:
     """The folder of a run that is under way."""
 
     def __init__(self, home: Path, run: str, query: StreamQuery) -> None:
+        self._home = home
         self.run = check_run(run)
         self.query = query
         self.folder = home.absolute() / "streams" / run
@@ -105,6 +108,20 @@ class Workshop:
             self.begun = begun or Begun()
             write_whole(decided, msgspec.json.encode(self.begun))
         write_whole(description, self.query.to_json())
+
+    def trim_caches(self) -> None:
+        """Keep what is cached of sources within its bounds."""
+        for source in self.query.sources:
+            if source.cache is not None:
+                self.cache(source.name).trim(source.cache)
+
+    def cache(self, source: str) -> Cache:
+        """Where the events of a source are cached."""
+        return Cache(self._home, self.run, source)
+
+    def checkpoints(self, bucket: int) -> Checkpoints:
+        """Where states of a bucket are kept, to replay from."""
+        return Checkpoints(self._home, self.run, bucket)
 
     def version_at(self, until: int) -> str:
         """The version that what is made up to a time belongs to."""
@@ -189,7 +206,7 @@ class Workshop:
         return made
 
     def _datasets(self) -> list[str]:
-        landed = [source.dataset for source in self.query.sources if source.topic is not None]
+        landed = [source.dataset for source in self.query.sources if source.lands]
         return list(dict.fromkeys([*landed, *(sink.dataset for sink in self.query.sinks)]))
 
     def _closed(self, until: int) -> Iterator[tuple[str, str]]:

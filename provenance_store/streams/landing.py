@@ -3,19 +3,16 @@
 Of each step of a bucket there are files of their own, and the same step done again writes the same files again.
 """
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from provenance_store.model.ids import file_prefix
 from provenance_store.streams.assertions import Keep, streams_to_keep
-from provenance_store.streams.engine import Arrival, Plan
-from provenance_store.streams.event import END, Event, EventKey
+from provenance_store.streams.event import Event, EventKey
 from provenance_store.streams.folders import Workshop
 from provenance_store.streams.lanes import Lanes, Move
-from provenance_store.streams.query import StreamQuery
 from provenance_store.streams.trails import Leaf
 
 
@@ -46,7 +43,8 @@ class Landing:
         self._workshop = workshop
         self._capture = capture
         query = workshop.query
-        self._landed = {source.name: source.dataset for source in query.sources if source.topic is not None}
+        self._landed = {source.name: source.dataset for source in query.sources if source.lands}
+        self._cached = {source.name: source.topic for source in query.sources if source.cache is not None}
         self._read = {source.name: source.dataset for source in query.sources}
         self._sinks: dict[str, list[str]] = {}
         for sink in query.sinks:
@@ -86,6 +84,9 @@ class Landing:
         if stream in self._landed:
             lines = [msgspec.json.encode(row.event.content) for row in rows]
             places = workshop.land(self._landed[stream], version, part, lines)
+        if stream in self._cached:
+            places = [(f"{self._cached[stream]}/{file}", position) for file, position in places]
+            workshop.cache(stream).write(part, places, [msgspec.json.encode(row.event.content) for row in rows])
         if stream in self._read:
             for (move, row), place in zip(told, places, strict=True):
                 move.engine.enter(stream, row.event.key.sequence, Leaf(row.event.key.timestamp, *place))
@@ -114,19 +115,6 @@ def _record(event: Event) -> bytes:
         {"timestamp": key.timestamp, "sequence": key.sequence, "stream": key.stream, "delay": key.delay}
     )
     return head[:-1] + b',"content":' + msgspec.json.encode(event.content) + b"}"
-
-
-def run_locally(
-    home: Path, lake: Path, query: StreamQuery, run: str, batches: Iterable[tuple[Sequence[Arrival], int]]
-) -> dict[str, list[Path]]:
-    """Execute a query here and to its end, on arrivals with the watermark behind each batch; the versions made."""
-    workshop = Workshop(home, run, query)
-    workshop.open()
-    lanes, landing = Lanes(Plan(query)), Landing(workshop)
-    for arrivals, until in [*batches, ([], END)]:
-        lanes.add(arrivals)
-        landing.take(lanes, lanes.advance(until))
-    return workshop.finish(lake, lanes.late)
 
 
 def rejected_line(source: str, file: str, position: int) -> bytes:

@@ -179,3 +179,14 @@ def bucket_of(query: StreamQuery, content: object, buckets: int) -> int:
 def late_of(state: bytes) -> int:
     """How many events came too late, by a state that was put away."""
     return msgspec.msgpack.decode(state, type=_State).late
+
+
+def lane_state(state: bytes, number: int) -> bytes | None:
+    """What was put away of one lane; None where it was not there yet."""
+    lanes = msgspec.msgpack.decode(state, type=_State).lanes.values()
+    return next((lane.state for lane in lanes if lane.number == number), None)
+
+
+def bucket_of_lane(number: int) -> int:
+    """The bucket that a lane is in."""
+    return number // _LANES_A_BUCKET

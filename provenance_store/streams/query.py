@@ -22,7 +22,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     Contents are JSON objects, and `time` names the field with an event's time in milliseconds. An event may come
     `lateness` milliseconds after a later one, and takes part if it does not come later than that. Events of a topic are
-    landed in the lake under `dataset`, since their contents are all that a replay needs.
+    landed in the lake under `dataset`, since their contents are all that a replay needs; or, where `cache` says so,
+    kept in a cache of that many bytes, of which the oldest goes first, and known by their partition and offset.
     """
 
     name: str
@@ -30,6 +31,12 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     time: str = "time"
     lateness: int = 0
     topic: str | None = None
+    cache: int | None = None
+
+    @property
+    def lands(self) -> bool:
+        """Whether its events are landed in the lake."""
+        return self.topic is not None and self.cache is None
 
 
 class Sink(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +69,7 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
         if not self.sources:
             raise InputError(f"The stream query {self.name!r} has no source, so nothing would ever happen in it.")
         self._refuse_repeated(streams, "streams are called")
-        landed = [source.dataset for source in self.sources if source.topic is not None]
+        landed = [source.dataset for source in self.sources if source.lands]
         self._refuse_repeated([*landed, *(sink.dataset for sink in self.sinks)], "streams land in the dataset")
         read = {source.dataset for source in self.sources}
         if circular := [sink.dataset for sink in self.sinks if sink.dataset in read]:
@@ -76,6 +83,10 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
             check_name(source.dataset, "dataset")
             if source.lateness < 0:
                 raise InputError(f"The lateness of {source.name!r} is {source.lateness} ms: it cannot be below 0.")
+            if source.cache is not None and (source.topic is None or source.cache < 1):
+                raise InputError(f"{source.name!r} cannot be cached: give it a topic, and at least 1 byte.")
+            if source.cache is not None:
+                check_name(source.topic or "", "cached topic")
         self._refuse_repeated(list(self.by), "fields of `by` are called")
         self.ordered()
 

@@ -1,8 +1,9 @@
 """Finished runs of stream queries: their records' ancestors and descendants, by the ids that everyone knows them by."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -17,9 +18,11 @@ from provenance_store.streams.folders import KEYS, QUERY_FILE, read_facts, run_f
 from provenance_store.streams.functions import Content
 from provenance_store.streams.inference import Inference, Pairs
 from provenance_store.streams.keys import Flags, Keys, Numbers
-from provenance_store.streams.query import Sink, StreamQuery
+from provenance_store.streams.query import Sink, Source, StreamQuery
 from provenance_store.streams.replay import Replayed, replay
 
+# Contents of events that are not in the lake: of a run and a source, by the file and position of each.
+Keeper: TypeAlias = Callable[[str, Source, Sequence[tuple[str, int]]], dict[tuple[str, int], bytes]]
 _LINKS = pl.Schema({"output": pl.String, "input": pl.String, "exact": pl.Boolean})
 _NUMBERS = dict.fromkeys(["timestamp", "sequence", "delay", "position", LANE], pl.Int64)
 _TABLE = pl.Schema({"file": pl.String, **_NUMBERS})
@@ -77,8 +80,9 @@ class StreamRun:
     Rows of a stream count all its events lane by lane; places count those of one lane.
     """
 
-    def __init__(self, lake: Path, run: str) -> None:
+    def __init__(self, lake: Path, run: str, keeper: Keeper | None = None) -> None:
         self._lake = lake
+        self._keeper = keeper
         folder = run_folder(lake, run)
         facts = read_facts(lake, run)
         if facts is None:
@@ -155,8 +159,11 @@ class StreamRun:
 
     def contents(self, source: str, rows: Numbers) -> list[Content]:
         """The contents of first inputs, from where they stand in the lake."""
-        dataset = next(one.dataset for one in self.query.sources if one.name == source)
+        told = next(one for one in self.query.sources if one.name == source)
+        dataset = told.dataset
         asked = self._table(source)[rows].with_row_index("row")
+        if told.cache is not None:
+            return self._cached(told, asked.select("file", "position").rows())
         contents: list[Content] = [None] * len(asked)
         for (file,), group in asked.group_by("file"):
             name, _, within = str(file).partition("/")
@@ -174,6 +181,41 @@ class StreamRun:
                     raise InputError(f"{gone} is gone, so nothing made from it can be replayed.")
                 contents[row] = by_position[position]
         return contents
+
+    def _cached(self, source: Source, places: list[tuple[str, int]]) -> list[Content]:
+        """The contents of events that were not landed, from whoever keeps them."""
+        known = self._keeper(self.facts.run, source, places) if self._keeper else {}
+        if missing := [place for place in places if place not in known]:
+            file, position = missing[0]
+            gone = f"{file_prefix(source.dataset, *file.split('/', 1))}{position}"
+            raise InputError(f"{gone} is in the cache and the topic no more, so nothing made from it can be replayed.")
+        return [msgspec.json.decode(known[place]) for place in places]
+
+    def results(self, dataset: str | None = None) -> pl.DataFrame:
+        """The results of sinks, with their ids, keys and lanes, as they were made."""
+        parts = []
+        for sink in self.query.sinks:
+            if dataset in {None, sink.dataset}:
+                table = self._table(f"{sink.stream}@{sink.dataset}")
+                ids = self._places_of(sink).ids(np.arange(len(table)))
+                chosen = table.select("timestamp", "sequence", "delay", LANE)
+                parts.append(chosen.with_columns(ids.alias("id"), pl.lit(sink.dataset).alias("dataset")))
+        return pl.concat(parts).sort("timestamp", LANE, "sequence") if parts else pl.DataFrame()
+
+    def entered(self, lane: int, source: str, after: int) -> pl.DataFrame:
+        """The events of a source that took part in a lane, behind so many, with the step that each took part in."""
+        folder = self._folder / source
+        parts = [
+            pl.read_parquet(file).with_columns(pl.lit(int(file.stem.rpartition("-")[2])).alias("step"))
+            for file in (sorted(folder.glob("[!.]*.parquet")) if folder.is_dir() else [])
+        ]
+        steps = pl.concat(
+            [part.select("sequence", "step", *([LANE] if LANE in part.columns else [])) for part in parts]
+        )
+        steps = steps.filter(pl.col(LANE) == lane).drop(LANE) if LANE in steps.columns else steps
+        table = self._table(source).with_row_index("row").filter((pl.col(LANE) == lane) & (pl.col("sequence") > after))
+        ids = self._table_of(source).ids(table["row"].cast(pl.Int64).to_numpy())
+        return table.with_columns(ids.alias("id")).join(steps, on="sequence").sort("sequence")
 
     def replay(self, dataset: str, ids: Sequence[str]) -> list[Replay]:
         """Make results in a sink's dataset again, lane by lane, with all on the way to them."""

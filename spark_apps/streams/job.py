@@ -30,7 +30,7 @@ from provenance_store.streams.query import StreamQuery
 from provenance_store.streams.telling import Expiry
 from provenance_store.transport.kafka import KafkaTransport
 from spark_apps.session import kafka_producer_options
-from spark_apps.streams.processor import SCHEMA, STATE, Bench, QueryProcessor, join_parts
+from spark_apps.streams.processor import SCHEMA, STATE, Bench, QueryProcessor, join_parts, tell
 from spark_apps.streams.sources import read_sources
 
 # What the arbitrary-state operator needs.
@@ -84,12 +84,10 @@ class StreamJob:
         self.workshop = Workshop(settings.home, run, query)
         self.workshop.open(Begun(buckets=settings.streams.buckets if query.by else 1, period=period))
         self._buckets = self.workshop.begun.buckets
-        self._bench = Bench(settings.home, run, query, begun=self.workshop.begun, capture=capture, keep=keep, live=live)
+        self._bench = Bench(settings, run, query, begun=self.workshop.begun, capture=capture, keep=keep, live=live)
         conf = self._spark.conf
         conf.set(_STORE, _ROCKS)
         conf.set("spark.sql.shuffle.partitions", str(min(self._buckets, spark.sparkContext.defaultParallelism)))
-        # Checkpoints that a replay can begin at.
-        conf.set("spark.sql.streaming.minBatchesToRetain", str(settings.streams.checkpoints))
 
     def catch_up(self) -> None:
         """Read what there is now."""
@@ -142,6 +140,7 @@ class StreamJob:
                 if (progress := stream.lastProgress) is not None and progress["batchId"] > told:
                     told = progress["batchId"]
                     self.workshop.publish(self._settings.lake, _watermark(progress), self._late)
+                    self.workshop.trim_caches()
             if (error := stream.exception()) is not None:
                 raise JobError(f"The stream query {self._query.name!r} could not go on: {error}")
         finally:
@@ -162,9 +161,9 @@ class StreamJob:
 
 def _ending(bench: Bench) -> Callable[[pd.DataFrame], pd.DataFrame]:
     def end(rows: pd.DataFrame) -> pd.DataFrame:
-        bench.open()
+        execution = bench.open()
         state = join_parts(zip(rows["number"].tolist(), rows["part"].tolist(), strict=True))
-        return bench.step(bench.lanes(int(rows["bucket"].iloc[0]), state), END, [])
+        return tell(execution.step(execution.lanes(int(rows["bucket"].iloc[0]), state), END))
 
     return end
 

@@ -9,7 +9,6 @@ value: Spark 4.0.0 may read a large value only in part (SPARK-53870), and lists 
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,15 +16,17 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from provenance_store.errors import JobError
-from provenance_store.model.failpoints import reach as failpoint
+from provenance_store.settings import Settings
 from provenance_store.streams.assertions import Keep
-from provenance_store.streams.engine import Arrival, Plan
+from provenance_store.streams.engine import Arrival
+from provenance_store.streams.execution import Execution
 from provenance_store.streams.folders import Begun, Workshop
 from provenance_store.streams.functions import adopt
-from provenance_store.streams.landing import Landing, rejected_line
+from provenance_store.streams.landing import rejected_line
 from provenance_store.streams.lanes import Lanes
+from provenance_store.streams.live_messages import LiveMessage
 from provenance_store.streams.query import StreamQuery, functions_of
-from provenance_store.streams.telling import Expiry, Telling
+from provenance_store.streams.telling import Expiry
 
 STATE = "lanes"
 _STATE_SCHEMA = "number int, part binary"
@@ -36,11 +37,11 @@ SCHEMA = "key string, value binary"
 
 
 class Bench:
-    """What a worker needs to make steps of a run: told by the driver, and opened on the worker."""
+    """What a worker needs to execute a run: told by the driver, and opened on the worker."""
 
     def __init__(
         self,
-        home: Path,
+        settings: Settings,
         run: str,
         query: StreamQuery,
         *,
@@ -49,7 +50,8 @@ class Bench:
         keep: Keep | None = "needed",
         live: Expiry | None = None,
     ) -> None:
-        self._home = home
+        self._home = settings.home
+        self._every, self._most = settings.streams.checkpoint_every, settings.streams.checkpoints
         self._run = run
         self._description = query.to_json()
         # Functions that the program registered are not known on workers, where only their modules are.
@@ -59,29 +61,24 @@ class Bench:
         self._keep = keep
         self._live = live
 
-    def open(self) -> None:
+    def open(self) -> Execution:
         """Make everything ready, on the worker."""
         adopt(self._functions)
-        query = StreamQuery.from_json(self._description)
-        workshop = Workshop(self._home, self._run, query)
+        workshop = Workshop(self._home, self._run, StreamQuery.from_json(self._description))
         workshop.begun = self._begun
-        self._plan = Plan(query, parents=self._capture, trails=self._live is not None)
-        self._landing = Landing(workshop, capture=self._capture, keep=self._keep)
-        self._telling = Telling(query, self._run, self._live) if self._live else None
+        return Execution(
+            workshop,
+            capture=self._capture,
+            keep=self._keep,
+            live=self._live,
+            checkpoint_every=self._every,
+            checkpoints=self._most,
+        )
 
-    def lanes(self, bucket: int, state: bytes | None) -> Lanes:
-        """The lanes of a bucket, as they were put away."""
-        return Lanes(self._plan, bucket, state, self._telling.begin if self._telling else None)
 
-    def step(self, lanes: Lanes, until: int, rejected: list[bytes]) -> pd.DataFrame:
-        """Go on to a time, and write all that happens; the live messages."""
-        moves = lanes.advance(until)
-        self._landing.reject(lanes, rejected)
-        landed = self._landing.take(lanes, moves)
-        failpoint("step landed")
-        told = [] if self._telling is None else list(self._telling.messages(lanes, self._landing, landed))
-        rows = [(one.key, one.to_message().value) for one in told]
-        return pd.DataFrame(rows, columns=["key", "value"])
+def tell(messages: list[LiveMessage]) -> pd.DataFrame:
+    """Live messages as rows."""
+    return pd.DataFrame([(one.key, one.to_message().value) for one in messages], columns=["key", "value"])
 
 
 class QueryProcessor(StatefulProcessor):
@@ -94,7 +91,7 @@ class QueryProcessor(StatefulProcessor):
         """Called on the worker, once a batch."""
         self._handle = handle
         self._state = handle.getListState(STATE, _STATE_SCHEMA)
-        self._bench.open()
+        self._execution = self._bench.open()
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803 - Spark's names
         """Take in what came, and go on to the watermark."""
@@ -114,10 +111,10 @@ class QueryProcessor(StatefulProcessor):
 
     def _lanes(self, key: Any) -> Lanes:
         kept = join_parts(self._state.get()) if self._state.exists() else None
-        return self._bench.lanes(int(key[0]), kept)
+        return self._execution.lanes(int(key[0]), kept)
 
     def _advance(self, lanes: Lanes, until: int, rejected: list[bytes]) -> Iterator[pd.DataFrame]:
-        told = self._bench.step(lanes, until, rejected)
+        told = self._execution.step(lanes, until, rejected)
         due = lanes.due
         self._state.put(part(lanes.put_away()))
         for timer in list(self._handle.listTimers()):
@@ -125,8 +122,8 @@ class QueryProcessor(StatefulProcessor):
         if due is not None:
             # Where nothing comes any more the watermark may still go on.
             self._handle.registerTimer(max(due, until, 0) + 1)
-        if len(told):
-            yield told
+        if told:
+            yield tell(told)
 
 
 def part(state: bytes) -> list[tuple[int, bytes]]:

@@ -16,8 +16,8 @@ from provenance_store.purge.planning import make_plan
 from provenance_store.purge.selection import select_ids
 from provenance_store.settings import Settings
 from provenance_store.streams.engine import Arrival
+from provenance_store.streams.execution import run_locally
 from provenance_store.streams.functions import Function
-from provenance_store.streams.landing import run_locally
 from provenance_store.streams.operators import Aggregate, Average
 from provenance_store.streams.query import Sink, Source, StreamQuery
 from provenance_store.streams.runs import StreamRun

@@ -27,6 +27,7 @@ from provenance_store.lake.layout import new_version, resolve, version_of
 from provenance_store.settings import Settings
 from provenance_store.streams.assertions import read_table
 from provenance_store.streams.event import END, Event, EventKey
+from provenance_store.streams.execution import Execution
 from provenance_store.streams.functions import Function
 from provenance_store.streams.lanes import Lanes
 from provenance_store.streams.operators import Aggregate, Filter, Join, Operator
@@ -165,16 +166,22 @@ def contents(seed: int) -> list[bytes]:
     return made
 
 
-def dying(step: Callable[..., Any]) -> Callable[..., Any]:
+def dying(open_bench: Callable[..., Execution]) -> Callable[..., Execution]:
     """Writes a step's files, and dies: in the second step."""
 
-    def write_and_die(bench: Bench, lanes: Lanes, *given: Any) -> Any:
-        made = step(bench, lanes, *given)
-        if lanes.step > 1:
-            raise RuntimeError("killed")
-        return made
+    class Dying(Execution):
+        def step(self, lanes: Lanes, *given: Any) -> Any:
+            super().step(lanes, *given)
+            if lanes.step > 1:
+                raise RuntimeError("killed")
+            return []
 
-    return write_and_die
+    def opened(bench: Bench) -> Execution:
+        execution = open_bench(bench)
+        execution.__class__ = Dying
+        return execution
+
+    return opened
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +205,7 @@ def finished(
     job = StreamJob(spark_session, world, query, RUN, capture=True, batch=30)
     with pytest.MonkeyPatch.context() as patch:
         # The worker dies when it has written what its second step made, before Spark commits that.
-        patch.setattr(Bench, "step", dying(Bench.step))
+        patch.setattr(Bench, "open", dying(Bench.open))
         with pytest.raises(JobError, match="could not go on"):
             job.follow(lambda: False)
     job = StreamJob(spark_session, world, query, RUN, capture=True, batch=30)

@@ -15,9 +15,9 @@ from provenance_store.lake.layout import list_datasets, resolve
 from provenance_store.settings import load_settings
 from provenance_store.streams.again import make_again
 from provenance_store.streams.engine import Arrival
+from provenance_store.streams.execution import run_locally
 from provenance_store.streams.folders import Workshop
 from provenance_store.streams.functions import Function, register
-from provenance_store.streams.landing import run_locally
 from provenance_store.streams.operators import Average, Map
 from provenance_store.streams.query import Sink, Source, StreamQuery
 from provenance_store.streams.runs import StreamRun
