@@ -18,6 +18,7 @@ from provenance_store.streams.operators import (
     Join,
     Map,
     Operator,
+    Process,
     Product,
     Project,
     Union,
@@ -58,6 +59,8 @@ def maker(one: Operator) -> Make:  # noqa: C901, PLR0911 - a case for each opera
             return _whole(Function("interpolate", {name: getattr(one, name) for name in names}).bind())
         case UserFunction():
             return _declared(one)
+        case Process():
+            return _remember(one)
         case Join():
             return _join(one)
         case Product() | Union():
@@ -123,6 +126,19 @@ def _declared(one: UserFunction) -> Make:
             return iter([Made(content, ((0, at),)) for at, content in enumerate(made)])
         everything = tuple((0, at) for at in range(len(window)))
         return iter([Made(content, everything) for content in made])
+
+    return make
+
+
+def _remember(one: Process) -> Make:
+    call = one.function.bind()
+    memories: dict[tuple[Any, ...], Any] = {}
+
+    def make(windows: Windows) -> Iterator[Made]:
+        ((content,),) = windows
+        key = tuple(content[field] for field in one.by)
+        memories[key], made = call(memories.get(key), content)
+        return iter([Made(content, ((0, 0),)) for content in made])
 
     return make
 

@@ -237,7 +237,25 @@ class UserFunction(_OfOne, frozen=True, kw_only=True, tag="user"):
         return Rule(windows=(self.window,), trigger=self.trigger, makes=makes, from_=self.from_)  # type: ignore[arg-type]
 
 
-Operator: TypeAlias = Map | Filter | Project | Aggregate | Average | Interpolate | Product | Join | Union | UserFunction
+class Process(_OfOne, frozen=True, kw_only=True, tag="process"):
+    """A function that remembers: of each event and what it remembers of those before, any number of events.
+
+    The function takes what it remembers, None at first, and a content; it returns what it will remember, as JSON can
+    have it, and a list of contents. There is one memory for each value of the fields `by`.
+    """
+
+    function: Function
+    by: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> Rule:
+        """Any number of events from each; what is remembered is no ancestor."""
+        return Rule(makes=None)
+
+
+Operator: TypeAlias = (
+    Map | Filter | Project | Aggregate | Average | Interpolate | Product | Join | Union | UserFunction | Process
+)
 
 
 def is_derivable(one: Operator) -> bool:
