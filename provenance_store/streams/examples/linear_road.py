@@ -98,7 +98,7 @@ def _collided(place: Content, cars: int) -> bool:
 # A report without its car and its time: speed, highway, direction, position.
 _Report: TypeAlias = tuple[int, int, int, int]
 
-# What is planted, of one car or of two; the first cars do each once from the second period on, in this order.
+# What is planted, of one car or of two; the first cars begin with these, in this order.
 PLANTED = {
     "broken down": 1,
     "three reports": 1,  # near misses of it
@@ -144,10 +144,10 @@ def _reports(chance: Random, cars: int) -> Iterator[SourceEvent]:
     now: list[_Report] = [(60, chance.randrange(4), chance.randrange(2), 0) for _ in range(cars)]
     planned: list[deque[_Report]] = [deque() for _ in range(cars)]
     for period in numbers():
-        kinds = list(PLANTED) if period == 1 else chance.choices(list(PLANTED), k=int(chance.random() < 0.3))  # noqa: PLR2004 - a share
+        kinds = chance.choices(list(PLANTED), k=int(chance.random() < 0.3)) if period else list(PLANTED)  # noqa: PLR2004 - a share
         for kind in kinds:
             idle = [car for car in range(cars) if not planned[car]]
-            if period > 1:
+            if period:
                 chance.shuffle(idle)
             if len(idle) >= PLANTED[kind]:
                 place = (chance.randrange(4), chance.randrange(2), chance.randrange(500_000))

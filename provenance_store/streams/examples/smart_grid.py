@@ -129,8 +129,8 @@ def _abnormal(compared: Content, times: int) -> bool:
     return bool(compared["midnight"] * times > compared["consumption"])
 
 
-# What is planted, from the second day on a kind a day. At every midnight, one meter also makes up for the whole day
-# before, and another tells of just half of it.
+# What is planted, from the second day on a kind a day. At every midnight, one meter that has power also makes up for
+# the whole day before, and another tells of just half of it.
 PLANTED = ("blackout", "one too few", "an hour of light", "noon to noon")
 
 
@@ -146,12 +146,13 @@ def _readings(chance: Random, meters: int) -> Iterator[SourceEvent]:
     before = [0] * meters
     for day in numbers():
         dark = _dark_hours(PLANTED[(day - 1) % len(PLANTED)], meters) if day else {}
-        special = chance.sample(range(meters), min(2, meters)) if day else []
+        lit = [meter for meter in range(meters) if before[meter] and 0 not in dark.get(meter, ())]
+        special = chance.sample(lit, min(2, len(lit)))
         sums = [0] * meters
         for hour in range(HOURS):
             for meter in order:
                 consumption = 0 if hour in dark.get(meter, ()) else chance.randint(100, 900)
-                if hour == 0 and meter in special and meter not in dark:
+                if hour == 0 and meter in special:
                     consumption = before[meter] // (1, 2)[special.index(meter)]
                 sums[meter] += consumption
                 time = BEGIN + day * DAY + hour * HOUR + phases[meter]
@@ -161,7 +162,7 @@ def _readings(chance: Random, meters: int) -> Iterator[SourceEvent]:
 
 def _dark_hours(kind: str, meters: int) -> dict[int, range]:
     """The hours of a day in which meters tell of nothing."""
-    some, others = range(min(DARK, meters)), range(DARK, meters)
+    some, others = range(min(DARK, meters)), range(DARK, meters, 2)
     match kind:
         case "one too few":
             return dict.fromkeys(some[:6], range(HOURS))
