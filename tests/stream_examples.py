@@ -1,15 +1,20 @@
-"""Runs the papers' queries on source events, by the reference and by engines, and tells results with their sources."""
+"""Runs the papers' queries on source events, in each way that there is, and tells results with their sources."""
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from provenance_store.streams.engine import Arrival, Engine
 from provenance_store.streams.event import Event, EventKey
 from provenance_store.streams.examples import Example
+from provenance_store.streams.inference import Inference
+from provenance_store.streams.keys import Keys
 from provenance_store.streams.landing import END
 from provenance_store.streams.reference import Streams, ancestors, execute, number_arrivals
+from provenance_store.streams.replay import replay
 from tests.stream_oracles import Expected
 
 # Of a stream, how often there is a result of this content from these source events.
@@ -23,19 +28,42 @@ def as_told(results: Mapping[str, Iterable[tuple[Any, frozenset[int]]]]) -> Foun
     }
 
 
-def by_reference(example: Example, events: list[dict[str, Any]]) -> Found:
-    query = example.query
-    (source,) = query.sources
-    order = sorted(range(len(events)), key=lambda index: events[index]["time"])
+def in_order(events: list[dict[str, Any]]) -> list[int]:
+    """Their indices as their time has them; of one time, as they came."""
+    return sorted(range(len(events)), key=lambda index: events[index]["time"])
+
+
+def execute_whole(example: Example, events: list[dict[str, Any]]) -> Streams:
+    (source,) = example.query.sources
     numbered = number_arrivals(source.name, [(event["time"], 0, event) for event in events])
-    streams = execute(query, {source.name: numbered}, END)
+    return execute(example.query, {source.name: numbered}, END)
+
+
+def by_reference(example: Example, events: list[dict[str, Any]]) -> Found:
+    order, streams = in_order(events), execute_whole(example, events)
 
     def results(stream: str) -> Iterable[tuple[Any, frozenset[int]]]:
         for event in streams[stream]:
-            made_from = ancestors(query, streams, event.key)
+            made_from = ancestors(example.query, streams, event.key)
             yield event.content, frozenset(order[key.sequence - 1] for key in made_from)
 
-    return as_told({sink.stream: results(sink.stream) for sink in query.sinks})
+    return as_told({sink.stream: results(sink.stream) for sink in example.query.sinks})
+
+
+def by_replay(example: Example, events: list[dict[str, Any]]) -> Found:
+    """From the keys of events and the contents of first inputs alone."""
+    order, streams = in_order(events), execute_whole(example, events)
+    stored = {name: Keys.of(name, (event.key for event in made)) for name, made in streams.items()}
+    inference = Inference(example.query, stored, END)
+
+    def results(stream: str) -> Iterable[tuple[Any, frozenset[int]]]:
+        places = np.arange(len(streams[stream]))
+        again = replay(inference, lambda _, at: [events[order[place]] for place in at], stream, places)
+        for place in places.tolist():
+            made_from = again.ancestors(stream, place)
+            yield again.contents[stream][place], frozenset(order[at] for _, at in made_from)
+
+    return as_told({sink.stream: results(sink.stream) for sink in example.query.sinks})
 
 
 def by_engine(example: Example, events: list[dict[str, Any]], batch: int, by: tuple[str, ...]) -> Found:

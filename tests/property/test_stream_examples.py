@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from provenance_store.streams.examples import EXAMPLES, Example
 from provenance_store.streams.examples.common import mix
-from tests.stream_examples import as_told, by_engine, by_reference
+from provenance_store.streams.operators import Process
+from tests.stream_examples import as_told, by_engine, by_reference, by_replay
 from tests.stream_oracles import ORACLES
 
 
@@ -47,6 +48,19 @@ def test_of_a_thousand_events_some_are_found(name: str, seed: int) -> None:
     assert all(expected.values())
     assert by_reference(example, events) == expected
     assert by_engine(example, events, 300, example.by) == expected
+
+
+def _remembers(example: Example) -> bool:
+    return any(isinstance(one, Process) for one in example.query.operators)
+
+
+@pytest.mark.parametrize("name", [name for name, example in EXAMPLES.items() if not _remembers(example)])
+@settings(max_examples=10)
+@given(st.data())
+def test_a_replay_finds_the_same(name: str, data: st.DataObject) -> None:
+    example = EXAMPLES[name]
+    events = data.draw(arrivals(example))
+    assert by_replay(example, events) == as_told(ORACLES[name](events))
 
 
 @pytest.mark.parametrize("name", [name for name, example in EXAMPLES.items() if example.by])
