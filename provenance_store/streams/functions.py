@@ -2,11 +2,16 @@
 
 A description is data and may come from anywhere, so it never names code to import: only functions that were registered
 here, by us, by a distribution's entry point `headwater.stream_functions`, or by the program that runs the query.
+
+Those of the papers' queries are ours and lie in `examples`, which is imported when a name is not known yet: so they are
+there in every process, on workers too, and whoever never names one does not load them. An entry point would need the
+distribution to be installed anew before it is seen.
 """
 
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,6 +25,7 @@ F = TypeVar("F", bound=Call)
 
 _FUNCTIONS: dict[str, Call] = {}
 _GROUP = "headwater.stream_functions"
+_EXAMPLES = "provenance_store.streams.examples"
 _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
 
 
@@ -55,6 +61,8 @@ def adopt(functions: Mapping[str, Call]) -> None:
 
 def find(name: str) -> Call:
     """The function of a name."""
+    if name not in _FUNCTIONS:
+        import_module(_EXAMPLES)
     if name not in _FUNCTIONS:
         for entry in entry_points(group=_GROUP, name=name):
             _FUNCTIONS[name] = entry.load()

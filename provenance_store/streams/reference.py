@@ -51,7 +51,7 @@ def moments(window: Window, trigger: Trigger, events: Sequence[Event]) -> set[in
     for event in events:
         first = event.key.timestamp - window.last
         last = event.key.timestamp - window.first if window.kind == "time" else trigger.next_from(first)
-        found.update(time for time in range(first, last + 1) if trigger.fires(time))
+        found.update(range(trigger.next_from(first), last + 1, trigger.every))
     return found
 
 
