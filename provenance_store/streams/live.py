@@ -64,7 +64,7 @@ Element: TypeAlias = SourceVertex | SinkVertex | Edge | Expired
 
 
 class _State(msgspec.Struct, array_like=True):
-    """`told` are the (time, id) of sources that may still lead to something, as a heap; `passed` have expired."""
+    """`told` are the (time, id) of sources that may still lead to something, as a heap; all before `passed` cannot."""
 
     told: list[tuple[int, str]]
     watermark: int = _BEGIN
@@ -82,7 +82,8 @@ class Live:
         self._state = msgspec.msgpack.decode(state, type=_State) if state else _State([])
         self._known = {source for _, source in self._state.told}
 
-    def __len__(self) -> int:
+    @property
+    def unexpired(self) -> int:
         """How many sources are told and not expired."""
         return len(self._known)
 
@@ -122,26 +123,27 @@ class Live:
         anything. Where there is no bound on the reach only it tells, until the run ends.
         """
         self._go_on(watermark)
-        state = self._state
+        state, limit = self._state, self._limit(watermark)
         gone: list[tuple[int, str]] = []
         if alive is not None:
             kept: list[tuple[int, str]] = []
             for one in state.told:
-                (gone if one[1] not in alive or self._is_passed(one[0]) else kept).append(one)
+                (gone if one[0] < limit or one[1] not in alive else kept).append(one)
             gone.sort()
             heapq.heapify(kept)
             state.told = kept
         else:
-            while state.told and self._is_passed(state.told[0][0]):
+            while state.told and state.told[0][0] < limit:
                 gone.append(heapq.heappop(state.told))
-        if self._reach is not None:
-            state.passed = watermark - self._reach
+        state.passed = limit
         self._known.difference_update(source for _, source in gone)
         return [Expired(watermark, source) for _, source in gone]
 
-    def _is_passed(self, time: int) -> bool:
-        watermark = self._state.watermark
-        return watermark >= END or (self._reach is not None and time < watermark - self._reach)
+    def _limit(self, watermark: int) -> int:
+        """The time before which all sources have expired."""
+        if watermark >= END:
+            return watermark
+        return _BEGIN if self._reach is None else watermark - self._reach
 
     def _go_on(self, watermark: int) -> None:
         if watermark < self._state.watermark:
@@ -153,6 +155,6 @@ class Live:
 
     def _expired(self, source: str, result: str) -> JobError:
         return JobError(
-            f"The result {result} was made from {source}, which had expired: it lies more than {self._reach} ms before "
-            "the watermark. Results reach back further than the query says, so what was told is not to be trusted."
+            f"The result {result} was made from {source}, which had expired: all before {self._state.passed} had, by a "
+            f"reach of {self._reach} ms. Results reach back further than that, so what was told is not to be trusted."
         )

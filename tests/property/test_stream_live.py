@@ -213,7 +213,7 @@ def test_a_query_at_work_is_told_as_its_ancestors_are(case: Case) -> None:
         told += live.take(until, results) + live.advance(until)
     check_requirements(told)
     assert {(one.output, one.input) for one in told if isinstance(one, Edge)} == edges
-    assert len(live) == 0
+    assert live.unexpired == 0
 
 
 def test_state_holds_what_may_still_lead_to_something_and_no_more() -> None:
@@ -222,7 +222,7 @@ def test_state_holds_what_may_still_lead_to_something_and_no_more() -> None:
         live.take(time, [Result(f"out/{time}", time, [(f"in/{time - at}", time - at) for at in range(10)])])
         live.advance(time)
         sizes.append(len(live.put_away()))
-    assert len(live) == 11
+    assert live.unexpired == 11
     assert len(set(sizes[1:])) == 1
 
 
@@ -230,7 +230,7 @@ def test_a_result_of_what_had_expired_is_refused() -> None:
     live = Live(10)
     live.take(0, [Result("out/1", 0, [("in/1", 0)])])
     assert live.advance(11) == [Expired(11, "in/1")]
-    with pytest.raises(JobError, match="in/1, which had expired: it lies more than 10 ms"):
+    with pytest.raises(JobError, match="in/1, which had expired: all before 1 had, by a reach of 10 ms"):
         live.take(11, [Result("out/2", 11, [("in/1", 0)])])
 
 
