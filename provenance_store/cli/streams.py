@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from provenance_store.cli import live
 from provenance_store.cli.console import make_console, print_json, print_table, show_progress
 from provenance_store.settings import load_settings
 
@@ -13,6 +14,7 @@ app = typer.Typer()
 streams = typer.Typer(
     help="Stream queries: run them, and see what follows from their description.", no_args_is_help=True
 )
+streams.add_typer(live.app)
 app.add_typer(streams, name="streams")
 
 Description = Annotated[Path, typer.Argument(metavar="QUERY", help="The description of the query, as JSON.")]

@@ -21,7 +21,7 @@ from provenance_store.reduction.failpoints import reach
 from provenance_store.reduction.state import Part, State
 from provenance_store.services.service import Say
 from provenance_store.settings import Settings
-from spark_apps.reducer.deadletters import REASON, send_rejected
+from provenance_store.transport.deadletters import REASON, send_rejected
 from spark_apps.reducer.local import place, reduce_partitions
 from spark_apps.reducer.progress import Lag, Place
 from spark_apps.session import kafka_source_options

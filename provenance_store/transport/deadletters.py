@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from provenance_store.errors import InputError
 from provenance_store.model.message import Message
-from provenance_store.reduction.exact import Rejected
 from provenance_store.settings import Settings
 from provenance_store.transport.kafka import KafkaTransport
 
@@ -14,8 +13,11 @@ REASON = "reason"
 ORIGIN = "rejected-from"
 
 
-def send_rejected(settings: Settings, topic: str, rejected: Iterable[tuple[int, int, Rejected]]) -> int:
-    """Send what (partition, offset, rejected) is not there yet; how many were sent. Nothing to send makes no topic."""
+def send_rejected(settings: Settings, topic: str, rejected: Iterable[tuple[int, int, tuple[Message, str]]]) -> int:
+    """Send what is not there yet of (partition, offset, (message, reason)); how many that were.
+
+    Nothing to send makes no topic.
+    """
     letters = {f"{topic}/{partition}/{offset}": letter for partition, offset, letter in rejected}
     if not letters:
         return 0
@@ -24,9 +26,8 @@ def send_rejected(settings: Settings, topic: str, rejected: Iterable[tuple[int, 
         letters.pop(origin, None)
     if letters:
         with transport.sink(topic + SUFFIX) as sink:
-            for origin, letter in letters.items():
-                headers = {**letter.message.headers, REASON: letter.reason, ORIGIN: origin}
-                sink.send(Message(headers, letter.message.value))
+            for origin, (message, reason) in letters.items():
+                sink.send(Message({**message.headers, REASON: reason, ORIGIN: origin}, message.value))
     return len(letters)
 
 
