@@ -48,10 +48,8 @@ TABLES = {
 # All that a lake graph is made of. Where there is more, this release does not know how to keep it, and says so.
 # Assertions of streams are left out: they are stored again from the lake, where they are kept; and how far running
 # queries have been followed: see live_backup.py.
-_KNOWN = frozenset(
-    "Record Batch Run Declared Live Dataset Version LakeGraph Assertion LiveProgress "
-    "WAS_DERIVED_FROM FEEDS LIVE_IN".split()
-)
+_LABELS = ("Record", "Batch", "Run", "Declared", "Live", "Dataset", "Version", "LakeGraph", "Assertion", "LiveProgress")
+_KNOWN = frozenset((*_LABELS, "WAS_DERIVED_FROM", "FEEDS", "LIVE_IN"))
 
 
 class File(msgspec.Struct, frozen=True):
