@@ -1,4 +1,4 @@
-"""From Kafka's topics into the lake graph: shared partitions, a death before the commit, and what cannot be taken in."""
+"""From Kafka's topics into the lake graph: shared partitions, a death before the commit, what cannot be taken in."""
 
 import itertools
 import json
