@@ -17,6 +17,7 @@ import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -26,7 +27,9 @@ from headwater_airflow.runs import run_of
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.lake.records import lines_of
 from provenance_store.settings import CHECKOUT, LOOPBACK, Settings
+from provenance_store.streams.live import Edge, Expired, SinkVertex, SourceVertex
 from tests.handmade import put, tell
+from tests.live_stream import message
 from tests.reduced import write_reduced
 from tests.services_fixtures import free_ports, running
 
@@ -154,6 +157,41 @@ def explorer_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explor
         with _serving(folder, settings, passwords) as (url, log):
             yield ExplorerServer(url, passwords, settings, wire, lake, log)
         wire.cut()
+
+
+@dataclass(frozen=True)
+class LiveQuery:
+    """A stream query that goes on: of two readings an alert was made; one of them is live, the other has expired."""
+
+    run: str
+    live: str
+    expired: str
+    alert: str
+    settings: Settings
+
+    def tell_more(self) -> str:
+        """Another alert, from the reading that is live; its id."""
+        more = f"lake:alerts/{self.run}/part-0.jsonl#40"
+        elements = [SinkVertex(60, more, 60), Edge(60, more, self.live), Expired(60, more)]
+        with LakeGraph(self.settings) as graph:
+            graph.apply_live([message(self.run, elements, step=1, watermark=60)])
+        return more
+
+
+@pytest.fixture
+def live_query(explorer_server: ExplorerServer, tmp_path: Path) -> Iterator[LiveQuery]:
+    """Gone again when the test is over, as other tests look at the whole lake."""
+    settings, run = explorer_server.settings, f"alerts-{secrets.token_hex(4)}"
+    live, expired = (f"lake:readings/{run}/part-0.jsonl#{place}" for place in (0, 30))
+    alert = f"lake:alerts/{run}/part-0.jsonl#0"
+    begun = [SourceVertex(0, live, 20), SourceVertex(0, expired, -90), SinkVertex(0, alert, 20)]
+    edges = [Edge(0, alert, live), Edge(0, alert, expired), Expired(0, alert), Expired(50, expired)]
+    with LakeGraph(settings) as graph:
+        graph.ensure_schema()
+        graph.apply_live([message(run, [*begun, *edges], watermark=50)])
+        yield LiveQuery(run, live, expired, alert, settings)
+        graph.merge(write_reduced(tmp_path / "finished", run, [(alert, live)], dic="alerts"))
+        graph.prune(before=datetime.now(UTC), dataset="alerts")
 
 
 def _fill(settings: Settings, folder: Path) -> Lake:

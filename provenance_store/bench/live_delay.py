@@ -6,7 +6,8 @@ from statistics import fmean
 import msgspec
 
 from provenance_store.bench.live_flow import Flow
-from provenance_store.streams.live import END, Edge, Element, Expired, Live, SinkVertex, SourceVertex
+from provenance_store.streams.event import END
+from provenance_store.streams.live import Edge, Element, Expired, Live, SinkVertex, SourceVertex
 
 WHAT = ("sink", "source", "edge", "sink label", "source label")
 COLUMNS = ("way", "sources a result", "overlap", *(f"{what} / U" for what in WHAT))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from provenance_store.cli import stream_examples
+from provenance_store.cli import live, stream_examples
 from provenance_store.cli.console import make_console, print_json, print_table, show_progress
 from provenance_store.settings import load_settings
 
@@ -14,6 +14,7 @@ app = typer.Typer()
 streams = typer.Typer(
     help="Stream queries: run them, and see what follows from their description.", no_args_is_help=True
 )
+streams.add_typer(live.app)
 app.add_typer(streams, name="streams")
 streams.add_typer(stream_examples.app)
 

@@ -43,12 +43,16 @@ class AnsweredEdge(msgspec.Struct, frozen=True, order=True):
 
 
 class CrossedRun(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
-    """A run that was crossed on the way, or would have been: what a `pruned` one made is missing, so it is partial."""
+    """A run that was crossed on the way, or would have been: what a `pruned` one made is missing, so it is partial.
+
+    A `live` one goes on, and what it makes is told as it goes.
+    """
 
     run: str
     dic: str
     verdict: Verdict
     pruned: bool = False
+    live: bool = False
 
 
 class Feed(msgspec.Struct, frozen=True, order=True):

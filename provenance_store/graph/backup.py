@@ -5,6 +5,7 @@ were half-way in are left out. It is written beside its place and gets its name 
 """
 
 import hashlib
+import itertools
 import os
 import shutil
 from collections import Counter
@@ -23,6 +24,8 @@ from neo4j.time import DateTime
 
 from provenance_store.errors import GraphError, InputError
 from provenance_store.graph.connection import Connection, cypher
+from provenance_store.graph.live_backup import LiveSoFar
+from provenance_store.graph.liveness import find_live_runs
 from provenance_store.graph.reduced import dataset_name
 from provenance_store.graph.schema import read_version
 from provenance_store.graph.snapshot import Period, Snapshot
@@ -43,10 +46,10 @@ TABLES = {
     "feeds": pa.schema([("source", _TEXT), ("target", _TEXT), ("properties", _TEXT)]),
 }
 # All that a lake graph is made of. Where there is more, this release does not know how to keep it, and says so.
-# Assertions of streams are left out: they are stored again from the lake, where they are kept.
-_KNOWN = frozenset(
-    ("Record", "Batch", "Run", "Declared", "Dataset", "Version", "LakeGraph", "Assertion", "WAS_DERIVED_FROM", "FEEDS")
-)
+# Assertions of streams are left out: they are stored again from the lake, where they are kept; and how far running
+# queries have been followed: see live_backup.py.
+_LABELS = ("Record", "Batch", "Run", "Declared", "Live", "Dataset", "Version", "LakeGraph", "Assertion", "LiveProgress")
+_KNOWN = frozenset((*_LABELS, "WAS_DERIVED_FROM", "FEEDS", "LIVE_IN"))
 
 
 class File(msgspec.Struct, frozen=True):
@@ -119,20 +122,24 @@ def _write(connection: Connection, folder: Path, tell: Tell) -> Manifest:
     if not schema:
         raise InputError("There is no lake graph in this database yet: nothing to back up.")
     rows: Counter[str] = Counter()
+    live = LiveSoFar(connection.read(find_live_runs))
     with _writers(folder, rows) as put:
-        nodes = connection.read(lambda tx: tx.run(cypher("backup_nodes"), changes=snapshot.changes).values())
-        runs = sorted(known["id"] for labels, known in nodes if "Run" in labels)
-        feeds = connection.read(lambda tx: tx.run(cypher("backup_feeds"), runs=runs).values())
-        put("feeds", ({"source": source, "target": to, "properties": encode(known)} for source, to, known in feeds))
-        fed = {name for source, target, _ in feeds for name in (source, target)}
-        for labels, known in nodes:
-            if "Dataset" not in labels or known["name"] in fed:
-                put("nodes", [{"labels": labels, "properties": encode(_lasting(known))}])
         for page in _pages(connection):
             connection.read(lambda tx, page=page: snapshot.pin(tx, _runs(page)))  # type: ignore[misc]
             put("records", _records(page))
-            put("edges", _edges(page, snapshot))
+            put("edges", live.count(_edges(page, snapshot)))
             tell(rows["edges"])
+        # After the edges, so that whatever a running query has added to them is spoken of here.
+        nodes = connection.read(lambda tx: tx.run(cypher("backup_nodes"), changes=snapshot.changes).values())
+        runs = sorted(known["id"] for labels, known in nodes if "Run" in labels)
+        feeds = connection.read(lambda tx: tx.run(cypher("backup_feeds"), runs=runs).values())
+        for source, target, known in feeds:
+            properties = encode(live.feed(source, target, known))
+            put("feeds", [{"source": source, "target": target, "properties": properties}])
+        fed = {name for source, target, _ in feeds for name in (source, target)}
+        for labels, known in itertools.starmap(live.node, nodes):
+            if "Dataset" not in labels or known["name"] in fed:
+                put("nodes", [{"labels": labels, "properties": encode(_lasting(known))}])
     connection.read(snapshot.check)
     manifest = Manifest(
         format=FORMAT,

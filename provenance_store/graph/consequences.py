@@ -45,6 +45,8 @@ class KnownRun(msgspec.Struct, frozen=True, kw_only=True):
     revision: int | None
     declared: bool
     marks: list[str]
+    # A stream query that goes on.
+    live: bool = False
 
 
 def find_consequences(reader: Reader, ids: Sequence[str]) -> Consequences:

@@ -23,7 +23,7 @@ from neo4j import ManagedTransaction
 from provenance_store.errors import GraphError, InputError
 from provenance_store.graph.batches import Batch, Feeds, batches_of
 from provenance_store.graph.connection import Connection, cypher
-from provenance_store.graph.pruned import inherit
+from provenance_store.graph.pruned import PrunedMeanwhileError, count_prunes, inherit, write_between_prunes
 from provenance_store.graph.reduced import ReducedGraph
 from provenance_store.graph.schema import ensure_schema
 from provenance_store.model.account import Account
@@ -64,10 +64,6 @@ class Merged:
     edges: int
     changed: bool
     replaced: bool
-
-
-class _PrunedMeanwhileError(Exception):
-    """A record that this transaction made may be one that was just pruned, of which it did not know yet."""
 
 
 def decide(state: RunState, account: Account, digest: str) -> Stage:
@@ -137,23 +133,21 @@ def _merge_batch(connection: Connection, account: Account, stage: Stage, batch: 
             raise _overtaken(account)
         if state.staged_edges < batch.end:
             left = batch.beyond(state.staged_edges)
-            before = _prunes(tx)
+            before = count_prunes(tx)
             parameters = left.parameters() | inherit(tx, left.records if before else ())
             parameters |= {"run": account.run, "revision": stage.revision, "end": left.end}
             tx.run(cypher("merge_batch"), parameters).consume()
-            if _prunes(tx) != before:
-                raise _PrunedMeanwhileError
+            if count_prunes(tx) != before:
+                raise PrunedMeanwhileError
         return max(state.staged_edges, batch.end)
 
-    while True:
-        try:
-            return connection.write(work)
-        except _PrunedMeanwhileError:
-            continue
+    return write_between_prunes(connection, work)
 
 
 def _switch(tx: ManagedTransaction, graph: ReducedGraph, digest: str, stage: Stage, feeds: Feeds) -> tuple[bool, bool]:
     account = graph.account
+    # Buckets of a running query take their own lock first and the run's last, and so does this.
+    tx.run(cypher("live_end"), run=account.run).consume()
     state = _lock(tx, account.run)
     if _is_visible(state, stage):
         # This very switch was committed before: by a commit whose confirmation was lost, or by a merge beside this one.
@@ -179,6 +173,8 @@ def _switch(tx: ManagedTransaction, graph: ReducedGraph, digest: str, stage: Sta
 def remove_before(connection: Connection, run: str, revision: int) -> Iterator[tuple[int, int]]:
     """Remove the run's graphs before a revision, a batch at a time; how many edges and records went with each."""
     parameters = {"run": run, "revision": revision}
+    while connection.write(lambda tx: tx.run(cypher("live_clear"), run=run).single(strict=True)["removed"]):
+        pass
     while removed := connection.write(lambda tx: tx.run(cypher("merge_clean"), parameters).single()):
         yield removed["edges"], removed["records"]
 
@@ -196,10 +192,6 @@ def _ahead(items: Iterator[T]) -> Iterator[T]:
         while (item := following.result()) is not None:
             following = executor.submit(next, items, None)
             yield item
-
-
-def _prunes(tx: ManagedTransaction) -> int:
-    return int(tx.run(cypher("snapshot")).single(strict=True)["pruned"])
 
 
 def _is_visible(state: RunState, stage: Stage) -> bool:

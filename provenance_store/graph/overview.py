@@ -23,7 +23,10 @@ class SeenDataset(msgspec.Struct, frozen=True):
 
 
 class SeenFeed(msgspec.Struct, frozen=True):
-    """One dataset feeds another through a DIC, with the worst verdict of the runs, the newest of them merged then."""
+    """One dataset feeds another through a DIC, with the worst verdict of the runs, the newest of them merged then.
+
+    `live` says that one of them is a stream query that goes on, and that was last heard of then.
+    """
 
     source: str
     target: str
@@ -32,6 +35,7 @@ class SeenFeed(msgspec.Struct, frozen=True):
     edges: int
     verdict: Verdict
     merged_at: str
+    live: bool
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -73,14 +77,18 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     discarded: int | None
     rejected: int | None
     missing: int
+    # Of a stream query that goes on: how far it has come, and how far back in time its results reach, in milliseconds.
+    live: bool
+    watermark: int | None
+    reach: int | None
 
 
 def see_overview(tx: ManagedTransaction, runs: list[str] | None = None) -> Overview:
     """Which dataset feeds which, through any run or through these alone, and how many records each has."""
     snapshot = Snapshot(tx, Period())
     feeds = [
-        SeenFeed(source, target, dic, count, edges, worst_verdict(verdicts), merged_at.isoformat())
-        for source, target, dic, count, edges, verdicts, merged_at in tx.run(cypher("overview_feeds"), runs=runs)
+        SeenFeed(source, target, dic, count, edges, worst_verdict(verdicts), merged_at.isoformat(), live)
+        for source, target, dic, count, edges, verdicts, merged_at, live in tx.run(cypher("overview_feeds"), runs=runs)
     ]
     names = sorted({name for feed in feeds for name in (feed.source, feed.target)})
     ranges = {dataset_prefix(name): name for name in names}

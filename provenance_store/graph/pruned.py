@@ -5,13 +5,19 @@ and on the version of the record, which stays when the record goes. The note cou
 under this number: not before all notes are taken, and no longer once the run is merged again.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from neo4j import ManagedTransaction
 
-from provenance_store.graph.connection import cypher
+from provenance_store.graph.connection import Connection, cypher
 from provenance_store.model.ids import version_id_of
+
+T = TypeVar("T")
+
+
+class PrunedMeanwhileError(Exception):
+    """A record that this transaction made may be one that was just pruned, of which it did not know yet."""
 
 
 class Notes(NamedTuple):
@@ -46,3 +52,17 @@ def inherit(tx: ManagedTransaction, records: Sequence[str]) -> dict[str, Any]:
         "pruned_inputs": [note.inputs or None for note in notes.values()],
         "pruned_outputs": [note.outputs or None for note in notes.values()],
     }
+
+
+def count_prunes(tx: ManagedTransaction) -> int:
+    """How many prunes there were: what is inherited holds as long as there is no other."""
+    return int(tx.run(cypher("snapshot")).single(strict=True)["pruned"])
+
+
+def write_between_prunes(connection: Connection, work: Callable[[ManagedTransaction], T]) -> T:
+    """What the transaction returns; again where a prune came in between, as it tells by a PrunedMeanwhileError."""
+    while True:
+        try:
+            return connection.write(work)
+        except PrunedMeanwhileError:
+            continue

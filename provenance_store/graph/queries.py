@@ -25,18 +25,21 @@ from provenance_store.graph.consequences import (
     find_runs_about,
 )
 from provenance_store.graph.find import find_records
+from provenance_store.graph.live import Applied, apply_live, doubt_live
+from provenance_store.graph.liveness import LiveCount, Liveness, LiveRun, count_liveness, find_live_runs, find_liveness
 from provenance_store.graph.merge import Merged, Progress, merge_folder
 from provenance_store.graph.overview import Overview, RecordPage, RunFacts, list_records, see_overview, tell_run
 from provenance_store.graph.readonly import Table, run_read_only
 from provenance_store.graph.relations import Paths, find_common, find_only_from, find_paths
 from provenance_store.graph.restore import restore_backup
 from provenance_store.graph.retention import Pruned, prune_runs
-from provenance_store.graph.schema import check_version, read_version
+from provenance_store.graph.schema import check_version, ensure_schema, read_version
 from provenance_store.graph.snapshot import OvertakenError, Period
 from provenance_store.graph.tombstones import Known, Tombstone, bury_records, find_buried, find_known
 from provenance_store.graph.trace import Question, Trace, trace
 from provenance_store.model.keys import KeyRing
 from provenance_store.settings import Settings
+from provenance_store.streams.live_messages import LiveMessage
 from provenance_store.streams.runs import StreamRun
 
 _TRIES = 10
@@ -75,6 +78,42 @@ class LakeGraph:
     def merge(self, folder: Path, *, progress: Progress | None = None) -> Merged:
         """Merge the reduced graph in `folder`; `progress` is told how many edges of how many are in."""
         return merge_folder(self._connection, folder, progress)
+
+    def ensure_schema(self) -> None:
+        """Bring the database to this release's schema, as every merge does: before live messages are taken in."""
+        ensure_schema(self._connection)
+
+    def apply_live(self, messages: Sequence[LiveMessage]) -> Applied:
+        """Take in what one bucket of a running stream query tells, in its order; what was taken in changes nothing."""
+        return apply_live(self._connection, messages)
+
+    def doubt_live(self, run: str) -> None:
+        """Say of a running stream query that not all that it told could be taken in."""
+        doubt_live(self._connection, run)
+
+    def live_runs(self) -> list[LiveRun]:
+        """The stream queries that go on, and how far each has come."""
+        return self._audit.keep(
+            "live-runs", {}, lambda: self._connection.read(find_live_runs), lambda found: {"rows": len(found)}
+        )
+
+    def liveness(self, ids: Sequence[str]) -> list[Liveness]:
+        """Whether records may still lead to results of stream queries that are running, run by run."""
+        return self._audit.keep(
+            "liveness",
+            {"records": len(ids)},
+            lambda: list(find_liveness(self._connection, ids)),
+            lambda found: {"records": sum(bool(one.runs) for one in found)},
+        )
+
+    def count_liveness(self, ids: Sequence[str]) -> list[LiveCount]:
+        """The same of many records by their numbers, for each run in which any is or was live."""
+        return self._audit.keep(
+            "liveness",
+            {"records": len(ids)},
+            lambda: count_liveness(self._connection, ids),
+            lambda found: {"rows": len(found)},
+        )
 
     def store_assertions(self, run: str) -> int:
         """Store the keys of a stream run's events for Cypher; how many there are. Again changes nothing."""

@@ -1,4 +1,4 @@
-MATCH (node:Record|Batch|Run|Dataset|Version|Assertion)
+MATCH (node:Record|Batch|Run|Dataset|Version|Assertion|LiveProgress)
 WITH node
 LIMIT 20000
 DELETE node

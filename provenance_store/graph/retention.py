@@ -113,7 +113,7 @@ def _old_run(row: Record) -> OldRun:
 
 def _prune(connection: Connection, graph: _Graph, steps: _Steps) -> bool:
     """Whether the run was pruned, and not replaced meanwhile."""
-    begun = connection.write(lambda tx: tx.run(cypher("prune_begin"), graph._asdict()).single())
+    begun = connection.write(lambda tx: _begin(tx, graph))
     if begun is None:
         return False
     number = begun["number"]
@@ -123,6 +123,14 @@ def _prune(connection: Connection, graph: _Graph, steps: _Steps) -> bool:
         return False
     _remove(connection, graph, number, steps)
     return True
+
+
+def _begin(tx: ManagedTransaction, graph: _Graph) -> Record | None:
+    """Give the prune its number; a stream query is followed no longer, so that its graph stays as it is."""
+    begun = tx.run(cypher("prune_begin"), graph._asdict()).single()
+    if begun is not None:
+        tx.run(cypher("live_end"), run=graph.run).consume()
+    return begun
 
 
 def _note(connection: Connection, graph: _Graph, number: int) -> Iterator[int]:

@@ -90,5 +90,12 @@ def _recognise_purged(connection: Connection) -> None:
     _run_all(connection, "schema_4")
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_create, _list_relationships, _note_prunes, _recognise_purged)
+def _follow_live(connection: Connection) -> None:
+    """Version 5: running stream queries are followed, each bucket from where it was left."""
+    _run_all(connection, "schema_5")
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    _create, _list_relationships, _note_prunes, _recognise_purged, _follow_live,
+)  # fmt: skip
 SCHEMA_VERSION = len(STEPS)

@@ -2,7 +2,8 @@
 
 Every graph that becomes visible gets a number, the count of such changes. A question notes the count when it begins and
 follows only graphs up to it; a run is looked up when its first edge is met. What is replaced under a question is on
-its way out, so the question is asked again.
+its way out, so the question is asked again. The graph of a running query only grows, so a question holds all of it that
+was there when it began, and perhaps more.
 """
 
 from collections.abc import Iterable
@@ -74,6 +75,7 @@ class Snapshot:
         self._replacements = now["replacements"]
         self.has_declared = now["declared"]
         self._prunes = now["pruned"]
+        self._live = now["live"]
         self.has_pruned = self._prunes > 0
         self._period = period
         self._pins: dict[str, Pin | None] = {}
@@ -85,14 +87,14 @@ class Snapshot:
     @property
     def moment(self) -> str:
         """A name of this state of the lake graph: of two that are equal, nothing changed between."""
-        return f"{self.changes}.{self._replacements}.{self._prunes}"
+        return f"{self.changes}.{self._replacements}.{self._prunes}.{self._live}"
 
     def pin(self, tx: ManagedTransaction, runs: Iterable[str]) -> None:
         """Decide of runs, once and for all, which graph of each is followed, if any."""
         if new := sorted(set(runs) - self._pins.keys()):
             self._pins.update(dict.fromkeys(new))
             for row in tx.run(cypher("pin"), runs=new, changes=self.changes, **asdict(self._period)):
-                run = CrossedRun(row["run"], row["dic"], row["verdict"])
+                run = CrossedRun(row["run"], row["dic"], row["verdict"], live=row["live"])
                 self._pins[run.run] = Pin(row["revision"], run, row["declared"], row["stream"])
 
     def revision_of(self, run: str) -> int | None:

@@ -22,10 +22,13 @@ class Graph(Protocol):
 
 
 def find_incomplete(settings: Settings, graph: Graph) -> Iterator[Fault]:
-    """Runs of which the graph lacks something, and versions that a captured run made and the graph knows nothing of."""
+    """Runs of which the graph lacks something, and versions that a captured run made and the graph knows nothing of.
+
+    Of a stream query that is running nobody expects all yet.
+    """
     known = {run.run: run for run in graph.runs()}
     for run in sorted(known.values(), key=lambda run: run.run):
-        if run.revision is not None and run.verdict != "complete" and not run.declared:
+        if run.revision is not None and run.verdict != "complete" and not (run.declared or run.live):
             yield Fault(run.run, f"what the lake graph knows of this run of {run.dic} is {run.verdict}.")
     for made in list_made(settings.lake).values():
         if made.run is None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from provenance_store.graph.consequences import KnownRun
+from provenance_store.graph.liveness import LiveCount
 from provenance_store.model.message import STREAM
 from provenance_store.purge.plan import Step
 from provenance_store.purge.reaching import Reached
@@ -10,9 +11,13 @@ from provenance_store.purge.versions import Made
 
 
 def find_doubts(
-    reached: Reached, steps: Iterable[Step], made: Mapping[str, Made], runs: Mapping[str, KnownRun]
+    reached: Reached,
+    steps: Iterable[Step],
+    made: Mapping[str, Made],
+    runs: Mapping[str, KnownRun],
+    live: Iterable[LiveCount] = (),
 ) -> Iterator[str]:
-    """Nothing, where provenance is complete."""
+    """Nothing, where provenance is complete, and none of the records may still lead to anything."""
     crossed = {run.run for run in reached.runs} | {step.run for step in steps if step.run in runs and step.run}
     told = {run.run for run in reached.runs if run.verdict == "complete"}
     for name in sorted(crossed):
@@ -20,6 +25,8 @@ def find_doubts(
         # Of a stream's run the lake graph knows versions; where its assertions told of records, nothing is in doubt.
         if not (known and STREAM in known.marks and name in told):
             yield from _of_run(name, known)
+    for count in live:
+        yield from _of_live(count)
     for one in made.values():
         yield from _of_version(one, runs.get(one.run or ""))
     if reached.foreign:
@@ -34,8 +41,31 @@ def _of_run(name: str, run: KnownRun | None) -> Iterator[str]:
         yield f"Run {name} was pruned from the lake graph: what it made is not known. Merge its reduced graph again."
     elif run.declared:
         yield f"Run {name} of {run.dic} was only declared: which records it made from which is not known."
+    elif run.live:
+        yield (
+            f"Run {name} of {run.dic} goes on, and what it has made so far may not be in the lake yet: stop and finish "
+            f"the run, `headwater merge` it, and plan again."
+        )
     elif run.verdict != "complete":
         yield f"What the lake graph knows of run {name} of {run.dic} is {run.verdict}."
+
+
+def _of_live(count: LiveCount) -> Iterator[str]:
+    what_to_do = (
+        "wait until they have expired (`headwater streams live ID`), or stop and finish the run and `headwater merge` "
+        "it; then plan again."
+    )
+    if live := count.counts.get("live"):
+        yield (
+            f"{live:,} of the records are live in run {count.run} of {count.query}, {count.examples['live']} for one: "
+            f"more will be made from them. Either {what_to_do}"
+        )
+    if unsure := count.counts.get("unsure"):
+        yield (
+            f"{unsure:,} of the records are not surely expired in run {count.run} of {count.query}, "
+            f"{count.examples['unsure']} for one: the run reads their dataset, has not told of them, and may still "
+            f"make something from them. Stop and finish the run, `headwater merge` it, and plan again."
+        )
 
 
 def _of_version(made: Made, run: KnownRun | None) -> Iterator[str]:

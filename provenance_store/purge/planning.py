@@ -1,6 +1,6 @@
 """Makes the plan of a purge: reads the lake and the lake graph, and changes neither."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -9,8 +9,11 @@ import polars as pl
 import pyarrow as pa
 
 from provenance_store.errors import InputError, TransportError
+from provenance_store.graph.consequences import KnownRun
+from provenance_store.graph.liveness import LiveCount
 from provenance_store.model.account import worst_verdict
 from provenance_store.model.keys import KeyRing
+from provenance_store.model.message import STREAM
 from provenance_store.purge import folders, reaching, state
 from provenance_store.purge.doubts import find_doubts
 from provenance_store.purge.page import write_page
@@ -20,6 +23,7 @@ from provenance_store.purge.selection import check_who, open_selection, read_ids
 from provenance_store.purge.standing import PLACE, Lake
 from provenance_store.purge.steps import Steps
 from provenance_store.settings import Settings
+from provenance_store.streams.live_messages import topic_of as live_topic_of
 from provenance_store.transport.kafka import KafkaTransport
 from provenance_store.transport.wiring import topic_of
 
@@ -35,6 +39,9 @@ class Graph(reaching.Graph, state.Runs, Protocol):
 
     def inputs_of(self, run: str, outputs: Sequence[str]) -> pa.ChunkedArray:
         """The ids of what one run made these outputs from."""
+
+    def count_liveness(self, ids: Sequence[str]) -> list[LiveCount]:
+        """In which running stream queries how many of the records may still lead to something."""
 
 
 def make_plan(
@@ -61,6 +68,7 @@ def make_plan(
     going = _going(rows, decided.steps)
     read = {step.reference: _inputs(lake, graph, step, reached.names, going) for step in decided.steps}
     steps = [msgspec.structs.replace(step, reads=step.reads or read[step.reference].height) for step in decided.steps]
+    live = graph.count_liveness(reached.names["id"].to_list())
     touched = {step.reference for step in steps}
     told_of = [one.dic for one in moment.made.values() if touched.intersection([one.reference, *one.inputs])]
     dics = {dic for dic in [*told_of, *(run.dic for run in reached.runs)] if dic}
@@ -72,11 +80,11 @@ def make_plan(
             by=who,
             expires=(now + valid).isoformat(),
             verdict=worst_verdict(run.verdict for run in reached.runs),
-            incomplete=list(find_doubts(reached, steps, moment.made, moment.runs)),
+            incomplete=list(find_doubts(reached, steps, moment.made, moment.runs, live)),
             holds=decided.holds,
             gone=reached.gone,
             steps=steps,
-            topics=find_topics(settings, now, dics),
+            topics=find_topics(settings, now, dics, _streams(dics, moment.runs.values(), live)),
             state=moment.state(steps),
             records_digest=records_digest,
             inputs_digest=inputs_digest,
@@ -126,9 +134,14 @@ def _going(rows: pl.DataFrame, steps: Sequence[Step]) -> pl.DataFrame:
     return rows.join(policies, on=["dataset", "version"]).filter(is_deleted).select("id", *PLACE)
 
 
-def find_topics(settings: Settings, now: datetime, dics: Iterable[str]) -> list[Topic]:
-    """The topics that tell of touched records, and until when at most."""
-    names = sorted(map(topic_of, dics))
+def _streams(dics: Collection[str], runs: Iterable[KnownRun], live: Iterable[LiveCount]) -> set[str]:
+    """The stream queries among those that made or read touched versions, and those in which records were met live."""
+    return {run.dic for run in runs if run.dic in dics and STREAM in run.marks} | {one.query for one in live}
+
+
+def find_topics(settings: Settings, now: datetime, dics: Iterable[str], streams: Iterable[str] = ()) -> list[Topic]:
+    """The topics that tell of touched records, those of stream queries live, and until when at most."""
+    names = sorted([*map(topic_of, dics), *map(live_topic_of, streams)])
     if settings.recordings is not None:
         return [Topic(name, None) for name in names]  # and they lie in a folder, as long as someone keeps them
     try:

@@ -143,7 +143,7 @@ class KafkaSource(Closing):
             for place, records in batches.items():
                 for record in records:
                     if record.offset < ends[place]:
-                        headers = {name: _text(value) for name, value in record.headers}
+                        headers = {name: header_text(value) for name, value in record.headers}
                         # A value of None is a tombstone of a compacted topic: it is no message, and is told as such.
                         yield Received(Message(headers, record.value or b""), place.partition, record.offset)
 
@@ -315,8 +315,8 @@ def _describe(error: KafkaError) -> str:
     return text if text.startswith(name) else f"{name}: {text}" if text else name
 
 
-def _text(value: bytes | None) -> str:
-    # Someone else's header may hold any bytes; ours are ASCII.
+def header_text(value: bytes | None) -> str:
+    """A header as text: someone else's may hold any bytes; ours are ASCII."""
     return (value or b"").decode("utf-8", "replace")
 
 

@@ -94,11 +94,11 @@ def _follow(spark: SparkSession, settings: Settings, chosen: argparse.Namespace,
 
 
 def subscription(topics: str) -> tuple[str, str]:
-    """How Spark is told of topics: by their names, or by a pattern that takes no dead letters."""
+    """How Spark is told of topics: by their names, or by a pattern that takes no dead letters, nor live provenance."""
     if "*" not in topics:
         return "subscribe", topics
     patterns = "|".join(".*".join(map(re.escape, one.split("*"))) for one in topics.split(","))
-    return "subscribePattern", rf"(?!headwater\.receipts$)(?!.*\.rejected$)(?:{patterns})"
+    return "subscribePattern", rf"(?!headwater\.receipts$)(?!headwater\.live\.)(?!.*\.rejected$)(?:{patterns})"
 
 
 def _warm() -> None:

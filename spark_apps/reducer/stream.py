@@ -7,21 +7,20 @@ the batch is in the state once.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from provenance_store.errors import HeadwaterError, JobError, TransportError
+from provenance_store.errors import HeadwaterError, JobError
 from provenance_store.model.failpoints import reach
 from provenance_store.model.message import Message
-from provenance_store.reduction.exact import Rejected
 from provenance_store.reduction.state import Part, State
 from provenance_store.services.service import Say
 from provenance_store.settings import Settings
-from spark_apps.reducer.deadletters import REASON, send_rejected
+from provenance_store.transport.deadletters import Letter, send_rejected
 from spark_apps.reducer.local import place, reduce_partitions
 from spark_apps.reducer.progress import Lag, Place
 from spark_apps.session import kafka_source_options
@@ -29,14 +28,6 @@ from spark_apps.session import kafka_source_options
 _POLL_SECONDS = 0.2
 # A partition with messages that was not read for so long is named.
 _PATIENCE_SECONDS = 30.0
-# A letter up to this size surely fits a message.
-_LARGE_LETTER = 512 << 10
-_LONGEST_REASON = 500
-# In a letter without its value: how large that is. It stands in the topic where it was rejected from.
-LEFT_OUT = "left-out"
-
-# Partition and offset of a message that was rejected, and the message.
-Letter: TypeAlias = tuple[int, int, Rejected]
 
 
 class Stream:
@@ -131,39 +122,13 @@ class Stream:
         self._say(_describe(batch, parts))
 
     def _send_rejected(self, topic: str, parts: Sequence[Part]) -> None:
-        letters = [_letter(row) for row in self._state.read_rejected(parts)]
-        send_rejected(self._settings, topic, [one for one in letters if _size(one) <= _LARGE_LETTER])
-        for letter in letters:
-            if _size(letter) > _LARGE_LETTER:
-                self._send_large(topic, letter)
-
-    def _send_large(self, topic: str, letter: Letter) -> None:
-        """What just fitted a message may be too large with the reason beside it; then the value stays where it is."""
-        try:
-            send_rejected(self._settings, topic, [letter])
-        except TransportError:
-            partition, offset, rejected = letter
-            told = {REASON: rejected.reason, LEFT_OUT: f"{len(rejected.message.value)} bytes"}
-            send_rejected(self._settings, topic, [(partition, offset, Rejected(Message(told, b""), rejected.reason))])
+        send_rejected(self._settings, topic, [_letter(row) for row in self._state.read_rejected(parts)])
 
 
 def _letter(row: Mapping[str, Any]) -> Letter:
     headers = dict(zip(row["names"] or (), row["values"] or (), strict=True))
     message = Message(headers, bytes(row["value"] or b""))
-    return *place(int(row["message"])), Rejected(message, _shorten(str(row["reason"])))
-
-
-def _shorten(reason: str) -> str:
-    """A reason as a header holds it: what was wrong may be a text of megabytes."""
-    if len(reason) <= _LONGEST_REASON:
-        return reason
-    half = _LONGEST_REASON // 2
-    return f"{reason[:half]} … {reason[-half:]}"
-
-
-def _size(letter: Letter) -> int:
-    _, _, (message, _) = letter
-    return len(message.value) + sum(len(name) + len(text) for name, text in message.headers.items())
+    return *place(int(row["message"])), (message, str(row["reason"]))
 
 
 def is_of(run: str) -> Column:

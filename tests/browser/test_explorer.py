@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.explorer_fixtures import BIG, TWITTER_DAG, TWITTER_RUN, ExplorerServer
+from tests.explorer_fixtures import BIG, TWITTER_DAG, TWITTER_RUN, ExplorerServer, LiveQuery
 
 MOST_MILLISECONDS = 200
 
@@ -244,3 +244,17 @@ def test_a_purge_is_planned_by_keys(open_page, explorer_server: ExplorerServer):
     form.get_by_label("Keys, a line each").fill("handle3\n")
     form.get_by_role("button", name="Select").click()
     expect(form.get_by_label("Selection")).to_have_value(re.compile("s-[0-9a-f]{16}"))
+
+
+def test_a_running_query_has_badges_and_grows(open_page, live_query: LiveQuery):
+    page: Page = open_page("vera", record_path(live_query.live))
+    node = page.get_by_role("button", name=f"Record {live_query.live}, live", exact=True)
+    expect(node).to_be_visible()
+    panel = page.get_by_role("complementary", name="Details")
+    expect(panel.get_by_role("list", name="In running stream queries").get_by_text("live", exact=True)).to_be_visible()
+    expect(panel.get_by_role("heading", name="alerts-").or_(panel.get_by_role("heading", name="query"))).to_be_visible()
+    # What is told while someone looks comes by itself.
+    more = live_query.tell_more()
+    expect(record_node(page, more)).to_be_visible()
+    page.goto(page.url.split("#")[0] + record_path(live_query.expired).removeprefix("/headwater/explorer"))
+    expect(panel.get_by_text("expired", exact=True)).to_be_visible()

@@ -89,13 +89,14 @@ def search(body: SearchBody, graph: Graph) -> Response:
 
 @router.get("/record", dependencies=[may_view])
 def record(id: RecordId, graph: Graph) -> Response:  # noqa: A002 - the name that everyone uses for it
-    """One record: of which dataset, whether it was purged, and how many neighbours it has on each side."""
+    """One record: its dataset, whether it was purged, whether running stream queries may use it, its neighbours."""
     sides: dict[Direction, Trace] = {
         "backward": graph.trace(Question((id,), "backward", 1)),
         "forward": graph.trace(Question((id,), "forward", 1)),
     }
     told = {side: {"records": len(found), "verdict": found.verdict} for side, found in sides.items()}
-    return _json({"id": id, "purge": _purges(graph, [id]).get(id), **told})
+    (live,) = graph.liveness([id])
+    return _json({"id": id, "purge": _purges(graph, [id]).get(id), "state": live.state, "live": live.runs, **told})
 
 
 @router.get("/neighbours", dependencies=[may_view])
@@ -116,12 +117,18 @@ def neighbours(
         return found, found.page(first, limit)
 
     found, page = settled(ask)
-    purges = _purges(graph, [record.id for record in page.records])
+    ids = [record.id for record in page.records]
+    purges = _purges(graph, ids)
+    states = {one.id: one.state for one in graph.liveness([id, *ids])}
     return _json(
         {
+            "state": states[id],
             "verdict": found.verdict,
             "total": len(found),
-            "records": [msgspec.to_builtins(one) | {"purge": purges.get(one.id)} for one in page.records],
+            "records": [
+                msgspec.to_builtins(one) | {"purge": purges.get(one.id), "state": states[one.id]}
+                for one in page.records
+            ],
             "more": max(0, len(found) - first - len(page.records)),
             "edges": page.edges,
             "runs": _with_dag_runs(found.runs, user),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from provenance_store.graph.audit import Audit
-from tests.explorer_fixtures import BIG, TWITTER_DAG, TWITTER_RUN, ExplorerServer
+from tests.explorer_fixtures import BIG, TWITTER_DAG, TWITTER_RUN, ExplorerServer, LiveQuery
 
 
 @pytest.fixture
@@ -68,9 +68,41 @@ def test_a_record_tells_how_much_lies_on_each_side(explorer_server, vera):
     assert told(vera.get("api/record", params={"id": lake.tags[0]})) == {
         "id": lake.tags[0],
         "purge": None,
+        "state": "unknown",
+        "live": [],
         "backward": {"records": 5, "verdict": "complete"},
         "forward": {"records": 1, "verdict": "partial"},
     }
+
+
+def test_a_running_query_and_what_is_live_in_it(live_query: LiveQuery, vera):
+    def live_feeds():
+        return [
+            (feed["source"], feed["target"], feed["edges"])
+            for feed in told(vera.get("api/overview"))["feeds"]
+            if feed["live"]
+        ]
+
+    assert live_feeds() == [("readings", "alerts", 2)]
+    record = told(vera.get("api/record", params={"id": live_query.live}))
+    assert record["state"] == "live"
+    (own,) = record["live"]
+    assert (own["run"], own["state"], own["time"], own["watermark"]) == (live_query.run, "live", 20, 50)
+    assert told(vera.get("api/record", params={"id": live_query.expired}))["state"] == "expired"
+    page = told(vera.get("api/neighbours", params={"id": live_query.alert, "direction": "backward"}))
+    assert {one["id"]: one["state"] for one in page["records"]} == {
+        live_query.live: "live",
+        live_query.expired: "expired",
+    }
+    assert [(run["run"], run["verdict"], run["live"]) for run in page["runs"]] == [(live_query.run, "unknown", True)]
+    facts = told(vera.get("api/run", params={"run": live_query.run}))
+    assert (facts["live"], facts["watermark"], facts["edges"]) == (True, 50, 2)
+    more = live_query.tell_more()
+    forward = told(vera.get("api/neighbours", params={"id": live_query.live, "direction": "forward"}))
+    assert (forward["state"], {one["id"] for one in forward["records"]}) == ("live", {live_query.alert, more})
+    # Pages of before and after do not go together.
+    assert forward["moment"] != page["moment"]
+    assert live_feeds() == [("readings", "alerts", 3)]
 
 
 def test_neighbours_with_the_run_behind_them_and_its_dag_run(explorer_server, vera):

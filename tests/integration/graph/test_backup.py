@@ -24,6 +24,7 @@ from provenance_store.graph.schema import RESTORING, SCHEMA_VERSION, STEPS, ensu
 from provenance_store.model.ids import RecordId, hash_key
 from provenance_store.model.keys import KeyRing
 from provenance_store.settings import Settings
+from tests.live_stream import tell_stream
 from tests.services_fixtures import running
 
 FIRST = (Path(__file__).parent / "schema_1_lake.cypher").read_text()
@@ -133,6 +134,37 @@ def test_there_and_back(lake: Settings, reduced, tmp_path: Path, monkeypatch) ->
 
         with pytest.raises(InputError, match="there already"):
             graph.backup(tmp_path / "copy")
+
+
+def test_a_running_query_is_kept_as_far_as_it_was_told(lake: Settings, reduced, tmp_path: Path, monkeypatch) -> None:
+    """It goes on while the backup is taken; restored, it is what was met of it, and says that this is not all."""
+    messages = tell_stream("live", 0, random.Random(2), ends=False)
+    with LakeGraph(lake) as graph:
+        graph.merge(reduced("run-0", [("lake:d0/1#0", "lake:d1/1#1")]))
+        graph.apply_live(messages[:-3])
+        pages = backup_module._pages
+
+        def pages_while_it_goes_on(connection):
+            for page in pages(connection):
+                yield page
+                graph.apply_live(messages)
+
+        monkeypatch.setattr(backup_module, "PAGE", 5)
+        monkeypatch.setattr(backup_module, "_pages", pages_while_it_goes_on)
+        manifest = graph.backup(tmp_path / "copy")
+        graph.restore(tmp_path / "copy", replace=True)
+        (kept,) = graph.cypher("MATCH ()-[e:WAS_DERIVED_FROM {run: 'live'}]->() RETURN count(e)").rows[0]
+        assert kept == manifest.files["edges.parquet"].rows - 1
+        facts = graph.describe_run("live")
+        assert (facts.verdict, facts.live, facts.watermark, facts.edges) == ("partial", False, None, kept)
+        assert [feed.edges for feed in graph.datasets() if feed.source == "live-in"] == [kept]
+        assert graph.live_runs() == []
+        assert graph.cypher("MATCH (p:LiveProgress) RETURN p").rows == []
+        # What was told between the backup and now is not in it, so nothing more is taken in.
+        assert graph.apply_live(messages).late == len(messages)
+        finished = [("lake:live-out/live", "lake:live-in/live")]
+        assert graph.merge(reduced("live", finished, verdict="unknown", marks=["declared", "stream"])).replaced
+        assert graph.cypher("MATCH ()-[e:WAS_DERIVED_FROM {run: 'live'}]->() RETURN count(e)").rows == [[1]]
 
 
 def test_a_lake_graph_is_replaced_only_where_that_was_asked_for(lake: Settings, reduced, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_from_version_1_with_data(lake: Settings, reduced, monkeypatch: pytest.M
     with LakeGraph(lake) as graph:
         assert graph.cypher("MATCH (l:LakeGraph) RETURN l.schema").rows == [[SCHEMA_VERSION]]
         indexes = {row[0] for row in graph.cypher("SHOW INDEXES YIELD name").rows}
-        assert indexes >= {"batch_of_run", "version_id", "pruned_run"}
+        assert indexes >= {"batch_of_run", "version_id", "pruned_run", "live_progress"}
         assert "derivation_of_run" not in indexes
         listed = (
             "MATCH (b:Batch) UNWIND b.relationships AS n RETURN b.run, b.revision, count(n) ORDER BY b.run, b.revision"

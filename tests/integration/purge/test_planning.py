@@ -25,8 +25,10 @@ from provenance_store.purge.plan import StoredPlan, open_plan
 from provenance_store.purge.planning import make_plan
 from provenance_store.purge.selection import select_ids
 from provenance_store.settings import Settings
+from provenance_store.streams.live import END, Edge, Expired, SinkVertex, SourceVertex
 from spark_apps.dics.hashtag_count import find_hashtags
 from tests.handmade import ids_of, put, tell
+from tests.live_stream import message
 from tests.reduced import write_reduced
 
 COLUMNS = 'format = "text"\ncolumns = ["name", "n"]\nseparator = "\\t"\nkey = ["name"]\n'
@@ -354,6 +356,45 @@ def test_a_pruned_run_is_in_doubt(chain: Chain) -> None:
     stored = chain.plan()
     assert stored.plan.verdict == "partial"
     assert f"Run {chain.word}-c was pruned from the lake graph" in stored.plan.incomplete[0]
+
+
+def test_records_that_are_live_in_a_running_query_are_in_doubt(
+    settings: Settings, lake_graph: LakeGraph, merge: Merge, word: str
+) -> None:
+    for dataset in (f"{word}-raw", f"{word}-alerts"):
+        tell(settings.lake, f'[{dataset}]\n{COLUMNS}policy = {{ do = "delete" }}\n')
+    raw = ids_of(put(settings.lake, f"{word}-raw/v1", ["a\t1", "b\t2", "c\t3"]))
+    run, result = f"{word}-s", f"lake:{word}-alerts/{word}-s/part-0.jsonl#0"
+    begun = [SourceVertex(0, raw["a"], -99), SourceVertex(0, raw["b"], 5), SinkVertex(0, result, 5)]
+    told = [*begun, Edge(0, result, raw["a"]), Edge(0, result, raw["b"]), Expired(0, result), Expired(50, raw["a"])]
+    lake_graph.ensure_schema()
+    lake_graph.apply_live([message(run, told, watermark=50)])
+
+    def plan(name: str) -> StoredPlan:
+        return make_plan(settings, lake_graph, select_ids(settings, [raw[name]], by="eve").id, by="eve")
+
+    stored = plan("b")
+    goes_on, is_live = stored.plan.incomplete
+    assert f"Run {run} of {run}-query goes on, and what it has made so far may not be in the lake yet" in goes_on
+    assert f"1 of the records are live in run {run} of {run}-query, {raw['b']} for one" in is_live
+    assert "wait until they have expired" in is_live
+    assert "stop and finish the run" in is_live
+    assert f"live in run {run}" in (stored.path / "plan.html").read_text()
+    assert stored.plan.verdict == "unknown"
+    assert f"headwater.live.{run}-query" in [topic.name for topic in stored.plan.topics]
+    with pytest.raises(InputError, match="incomplete provenance"):
+        approve(settings, lake_graph, stored.id, by="officer")
+    assert approve(settings, lake_graph, stored.id, by="officer", despite="it cannot wait").despite
+    # One that has expired leads to nothing more; of one that nobody told of, nobody knows.
+    assert [sentence[:4] for sentence in plan("a").plan.incomplete] == ["Run "]
+    (sentence,) = plan("c").plan.incomplete
+    assert f"1 of the records are not surely expired in run {run} of {run}-query, {raw['c']} for one" in sentence
+    # When the run has ended, and its finished graph is merged, nothing of this is left.
+    lake_graph.apply_live([message(run, [Expired(END, raw["b"])], step=1, watermark=END)])
+    assert [sentence[:4] for sentence in plan("b").plan.incomplete] == ["Run "]
+    assert plan("c").plan.incomplete == []
+    merge(run, [(result, raw["a"]), (result, raw["b"])], dic=f"{run}-query")
+    assert plan("b").plan.incomplete == []
 
 
 def test_records_outside_the_lake_are_in_doubt(chain: Chain) -> None:

@@ -57,6 +57,7 @@ def test_runs_that_the_graph_lacks_are_told(settings: Settings) -> None:
     for run, generation in {"whole": 1, "again": 2, "lost": 1, "gaps": 1, "pruned": 5}.items():
         write(settings, "counts", run, generation)
     graph = Graph(
+        known("running", verdict="unknown", live=True),
         known("whole"), known("again"), known("gaps", verdict="partial"), known("pruned", revision=None),
         known("declared", verdict="unknown", declared=True),
     )  # fmt: skip

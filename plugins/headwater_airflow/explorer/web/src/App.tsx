@@ -1,7 +1,7 @@
 /** The page: a search, a path back, and the lake or the records that were chosen. */
 import { useCallback } from "react";
 
-import { api } from "./api";
+import { api, type Overview } from "./api";
 import { LakeView } from "./components/LakeView";
 import { useLoaded } from "./components/loading";
 import { RecordView } from "./components/RecordView";
@@ -12,7 +12,10 @@ import { partsOf, shorten } from "./words";
 
 export function App() {
   const route = useRoute();
-  const [overview, again] = useLoaded(useCallback((signal: AbortSignal) => api.overview(DAG, signal), []));
+  const [overview, again] = useLoaded(
+    useCallback((signal: AbortSignal) => api.overview(DAG, signal), []),
+    isGrowing,
+  );
   return (
     <div className="page">
       <header>
@@ -31,6 +34,10 @@ export function App() {
       </main>
     </div>
   );
+}
+
+function isGrowing({ feeds }: Overview): boolean {
+  return feeds.some((feed) => feed.live);
 }
 
 function Trail({ route }: { route: Route }) {

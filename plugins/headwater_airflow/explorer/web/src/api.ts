@@ -2,6 +2,8 @@
 import { AIRFLOW } from "./leave";
 
 export type Verdict = "complete" | "partial" | "unknown";
+/** What a record is in stream queries that are running; `unsure` is not surely expired. */
+export type State = "live" | "expired" | "unsure" | "unknown";
 export type Direction = "backward" | "forward";
 export type ExportFormat = "prov-json" | "prov-n" | "dot" | "svg" | "json";
 
@@ -19,6 +21,7 @@ export interface Feed {
   edges: number;
   verdict: Verdict;
   merged_at: string;
+  live: boolean;
 }
 
 export interface Overview {
@@ -31,6 +34,7 @@ export interface ListedRecord {
   id: string;
   dataset: string | null;
   purge: string | null;
+  state?: State;
 }
 
 export interface Found {
@@ -49,6 +53,7 @@ export interface CrossedRun {
   dic: string;
   verdict: Verdict;
   pruned?: boolean;
+  live?: boolean;
   dag_run: DagRun | null;
 }
 
@@ -63,6 +68,8 @@ export interface RunFacts extends CrossedRun {
   discarded: number | null;
   rejected: number | null;
   missing: number;
+  watermark: number | null;
+  reach: number | null;
 }
 
 export interface Edge {
@@ -72,6 +79,8 @@ export interface Edge {
 }
 
 export interface Neighbours {
+  /** Of the record whose neighbours these are. */
+  state: State;
   verdict: Verdict;
   total: number;
   records: ListedRecord[];
@@ -86,9 +95,21 @@ export interface Side {
   verdict: Verdict;
 }
 
+/** What a record is in one running stream query; times are milliseconds. */
+export interface InRun {
+  run: string;
+  query: string;
+  state: State;
+  time: number | null;
+  watermark: number | null;
+  reach: number | null;
+}
+
 export interface RecordFacts {
   id: string;
   purge: string | null;
+  state: State;
+  live: InRun[];
   backward: Side;
   forward: Side;
 }

@@ -1,6 +1,7 @@
 /** What leads from one dataset into another. */
 import type { Feed } from "../api";
 import { count } from "../words";
+import { LiveBadge } from "./Live";
 import { VerdictBadge } from "./Verdict";
 
 export function FeedPanel({ feeds }: { feeds: Feed[] }) {
@@ -14,14 +15,14 @@ export function FeedPanel({ feeds }: { feeds: Feed[] }) {
       {feeds.map((feed) => (
         <section key={feed.dic} className="card">
           <h3>
-            {feed.dic} <VerdictBadge verdict={feed.verdict} />
+            {feed.dic} {feed.live && <LiveBadge />} <VerdictBadge verdict={feed.verdict} />
           </h3>
           <dl>
             <dt>Derivations</dt>
             <dd>{feed.edges.toLocaleString("en")}</dd>
             <dt>Runs</dt>
             <dd>{count(feed.runs, "run")}</dd>
-            <dt>Last merged</dt>
+            <dt>{feed.live ? "Last told" : "Last merged"}</dt>
             <dd>{new Date(feed.merged_at).toLocaleString()}</dd>
           </dl>
         </section>

@@ -1,11 +1,12 @@
 /** One record: how much lies on each side of it, and what can be done from here. */
 import { useCallback, useState } from "react";
 
-import { api, type Direction, type Side } from "../api";
+import { api, type Direction, type RecordFacts, type Side } from "../api";
 import { expansionKey, type Expansion, type Shown } from "../graph/model";
 import { go } from "../route";
 import { count, partsOf } from "../words";
 import { ExportMenu } from "./ExportMenu";
+import { LiveIn } from "./Live";
 import { useLoaded } from "./loading";
 import { hueOf } from "./nodes";
 import { PurgeDialog } from "./PurgeDialog";
@@ -22,7 +23,10 @@ interface Props {
 }
 
 export function RecordPanel({ id, shown, depth, mayPurge, onExpand, onError }: Props) {
-  const [facts, again] = useLoaded(useCallback((signal: AbortSignal) => api.record(id, signal), [id]));
+  const [facts, again] = useLoaded(
+    useCallback((signal: AbortSignal) => api.record(id, signal), [id]),
+    isGrowing,
+  );
   const [purging, setPurging] = useState(false);
   const { dataset, version, place } = partsOf(id);
   const around = new Set([...shown.ties.values()].filter((tie) => tie.output === id || tie.input === id).flatMap((tie) => tie.runs));
@@ -41,6 +45,7 @@ export function RecordPanel({ id, shown, depth, mayPurge, onExpand, onError }: P
         <dd>{version}</dd>
       </dl>
       <p className="id">{id}</p>
+      {facts.state === "there" && <LiveIn runs={facts.value.live} />}
       {purge && (
         <p className="notice">
           This record was purged by plan <code>{purge}</code>. Its id stays, so that what was made from it can be told.
@@ -87,6 +92,10 @@ export function RecordPanel({ id, shown, depth, mayPurge, onExpand, onError }: P
       {purging && <PurgeDialog from={{ id }} onClose={() => setPurging(false)} />}
     </>
   );
+}
+
+function isGrowing(facts: RecordFacts): boolean {
+  return facts.live.length > 0;
 }
 
 interface SideProps {

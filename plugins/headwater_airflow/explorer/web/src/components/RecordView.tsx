@@ -3,10 +3,20 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 
 import { api, type Direction, type Neighbours } from "../api";
 import { anchored, arrange, type Places } from "../graph/layout";
-import { addPage, begin, isOvertaken, nextPlace, shownVerdict, tieVerdict, type Shown } from "../graph/model";
+import {
+  addPage,
+  begin,
+  isGrowing,
+  isNews,
+  isOvertaken,
+  nextPlace,
+  shownVerdict,
+  tieVerdict,
+  type Shown,
+} from "../graph/model";
 import { count } from "../words";
 import { Canvas, type Line } from "./Canvas";
-import { asError } from "./loading";
+import { asError, NOW_AND_THEN } from "./loading";
 import { MoreNode, RECORD_SIZE, RecordNode, type MoreData, type RecordData } from "./nodes";
 import { RecordPanel } from "./RecordPanel";
 import { Failure, Loading, Notice } from "./states";
@@ -92,6 +102,28 @@ export function RecordView({ id: start, mayPurge }: Props) {
     };
   }, [start, tries]);
 
+  // Behind what is shown stands a running query: what it tells is put in now and then.
+  const grows = isGrowing(shown);
+  useEffect(() => {
+    if (!grows || busy !== null) return;
+    let gone = false;
+    const look = async () => {
+      if (document.hidden) return;
+      for (const expansion of shown.expansions.values()) {
+        const { id, direction, depth: steps, loaded } = expansion;
+        if (loaded > NEXT_PAGE) continue;
+        const page = await api.neighbours(id, direction, steps, 0, Math.max(FIRST_PAGE, loaded));
+        if (gone) return;
+        if (isNews(shown, expansion, page)) setShown((now) => addPage(now, { id, direction, depth: steps, first: 0 }, page));
+      }
+    };
+    const timer = setInterval(() => void look().catch(() => undefined), NOW_AND_THEN);
+    return () => {
+      gone = true;
+      clearInterval(timer);
+    };
+  }, [grows, busy, shown]);
+
   useEffect(() => {
     if (!shown.expansions.size) return;
     let gone = false;
@@ -148,6 +180,7 @@ export function RecordView({ id: start, mayPurge }: Props) {
         isSelected: id === selected && tie === null,
         isPurged: Boolean(shown.records.get(id)?.purge),
         isBusy: busy === id,
+        state: shown.records.get(id)?.state ?? "unknown",
       };
     },
     [drawing, start, selected, tie, busy, shown],

@@ -4,16 +4,20 @@ import { useCallback } from "react";
 import { api, type CrossedRun, type RunFacts } from "../api";
 import { airflowUrl, leaving } from "../leave";
 import { count } from "../words";
+import { LiveBadge } from "./Live";
 import { useLoaded } from "./loading";
 import { VerdictBadge } from "./Verdict";
 
 export function RunCard({ run }: { run: CrossedRun }) {
-  const [facts, again] = useLoaded(useCallback((signal: AbortSignal) => api.run(run.run, signal), [run.run]));
+  const [facts, again] = useLoaded(
+    useCallback((signal: AbortSignal) => api.run(run.run, signal), [run.run]),
+    isGrowing,
+  );
   const made = run.dag_run;
   return (
     <section className="card">
       <h3>
-        {run.dic} <VerdictBadge verdict={run.verdict} pruned={run.pruned} />
+        {run.dic} {run.live && <LiveBadge />} <VerdictBadge verdict={run.verdict} pruned={run.pruned} />
       </h3>
       <p className="id">{run.run}</p>
       {facts.state === "loading" && <p className="quiet">Loading its account …</p>}
@@ -42,6 +46,10 @@ export function RunCard({ run }: { run: CrossedRun }) {
   );
 }
 
+function isGrowing(facts: RunFacts): boolean {
+  return Boolean(facts.live);
+}
+
 function Account({ facts }: { facts: RunFacts }) {
   const faults = [
     facts.missing && count(facts.missing, "message") + " missing",
@@ -65,7 +73,7 @@ function Account({ facts }: { facts: RunFacts }) {
       )}
       {facts.merged_at && (
         <>
-          <dt>Merged</dt>
+          <dt>{facts.live ? "Last told" : "Merged"}</dt>
           <dd>{new Date(facts.merged_at).toLocaleString()}</dd>
         </>
       )}

@@ -5,8 +5,14 @@ export type Loaded<T> = { state: "loading" } | { state: "there"; value: T } | { 
 
 const LOADING = { state: "loading" } as const;
 
-/** Read again whenever `read` is another function; `again` reads after a failure. */
-export function useLoaded<T>(read: (signal: AbortSignal) => Promise<T>): [Loaded<T>, () => void] {
+/** How often what belongs to running stream queries is read again. */
+export const NOW_AND_THEN = 5_000;
+
+/** Read again whenever `read` is another function, and now and then while the value is `live`; `again` after a failure. */
+export function useLoaded<T>(
+  read: (signal: AbortSignal) => Promise<T>,
+  isLive: (value: T) => boolean = () => false,
+): [Loaded<T>, () => void] {
   const [loaded, setLoaded] = useState<Loaded<T>>(LOADING);
   const [tries, setTries] = useState(0);
   useEffect(() => {
@@ -18,6 +24,23 @@ export function useLoaded<T>(read: (signal: AbortSignal) => Promise<T>): [Loaded
     );
     return () => gone.abort();
   }, [read, tries]);
+  const live = loaded.state === "there" && isLive(loaded.value);
+  useEffect(() => {
+    if (!live) return;
+    const gone = new AbortController();
+    const timer = setInterval(() => {
+      if (document.hidden) return;
+      // What is shown stays until there is something newer; where that fails, the next time tells.
+      read(gone.signal).then(
+        (value) => gone.signal.aborted || setLoaded({ state: "there", value }),
+        () => undefined,
+      );
+    }, NOW_AND_THEN);
+    return () => {
+      gone.abort();
+      clearInterval(timer);
+    };
+  }, [read, live]);
   return [loaded, useCallback(() => setTries((before) => before + 1), [])];
 }
 

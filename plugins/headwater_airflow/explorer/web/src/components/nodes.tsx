@@ -2,7 +2,7 @@
 import { Handle, Position, type NodeProps } from "@xyflow/react";
 import { memo } from "react";
 
-import type { Dataset, Direction } from "../api";
+import type { Dataset, Direction, State } from "../api";
 import { count, partsOf, records, shorten } from "../words";
 import { useActive } from "./active";
 
@@ -43,10 +43,11 @@ export interface RecordData extends Record<string, unknown> {
   isSelected: boolean;
   isPurged: boolean;
   isBusy: boolean;
+  state: State;
 }
 
 export const RecordNode = memo(function RecordNode({ id, data }: NodeProps) {
-  const { isStart, isSelected, isPurged, isBusy } = data as RecordData;
+  const { isStart, isSelected, isPurged, isBusy, state } = data as RecordData;
   const { dataset, version, place } = partsOf(id);
   const classes = ["node", "record", isStart && "start", isSelected && "selected", isPurged && "purged"];
   return (
@@ -54,7 +55,7 @@ export const RecordNode = memo(function RecordNode({ id, data }: NodeProps) {
       type="button"
       className={classes.filter(Boolean).join(" ")}
       style={{ borderLeftColor: hueOf(dataset) }}
-      aria-label={`Record ${id}${isPurged ? ", purged" : ""}`}
+      aria-label={`Record ${id}${isPurged ? ", purged" : ""}${state === "live" ? ", live" : ""}`}
       aria-pressed={isSelected}
       aria-busy={isBusy}
       title={id}
@@ -64,6 +65,7 @@ export const RecordNode = memo(function RecordNode({ id, data }: NodeProps) {
       <span className="quiet">
         {shorten(`${dataset} · ${version}`, 36)}
         {isPurged && <em className="tag">purged</em>}
+        {state === "live" && <em className="tag live">live</em>}
       </span>
     </button>
   );

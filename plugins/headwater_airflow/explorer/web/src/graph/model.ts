@@ -53,14 +53,16 @@ export function nextPlace(shown: Shown, id: string, direction: Direction, depth:
   return before && before.depth === depth ? before.loaded : 0;
 }
 
-/** Put a page in. Records are kept under their ids, so what two expansions reach is there once. */
+/** Put a page in. Records are kept under their ids, so what two expansions reach is there once, as it was told last. */
 export function addPage(
   shown: Shown,
   { id, direction, depth, first }: { id: string; direction: Direction; depth: number; first: number },
   page: Neighbours,
 ): Shown {
   const records = new Map(shown.records);
-  for (const record of page.records) if (!records.has(record.id)) records.set(record.id, record);
+  for (const record of page.records) records.set(record.id, record);
+  const own = records.get(id);
+  if (own) records.set(id, { ...own, state: page.state });
   const ties = new Map(shown.ties);
   for (const { output, input, run } of page.edges) {
     const key = `${output} ${input}`;
@@ -86,6 +88,21 @@ export function addPage(
 export function isOvertaken(shown: Shown, id: string, direction: Direction, first: number, page: Neighbours): boolean {
   const before = shown.expansions.get(expansionKey(id, direction));
   return first > 0 && before !== undefined && before.moment !== page.moment;
+}
+
+/** Whether a running stream query stands behind what is shown, so that it may grow. */
+export function isGrowing(shown: Shown): boolean {
+  return [...shown.runs.values()].some((run) => run.live);
+}
+
+/** Whether a page that was read again from its beginning tells anything new. */
+export function isNews(shown: Shown, expansion: Expansion, page: Neighbours): boolean {
+  const known = (id: string) => shown.records.get(id)?.state;
+  return (
+    expansion.moment !== page.moment ||
+    known(expansion.id) !== page.state ||
+    page.records.some((record) => known(record.id) !== record.state)
+  );
 }
 
 export function tieVerdict(shown: Shown, tie: Tie): Verdict {
