@@ -9,7 +9,8 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from provenance_store.streams.live import END, Edge, Expired, SinkVertex, SourceVertex
+from provenance_store.streams.event import END
+from provenance_store.streams.live import Edge, Expired, SinkVertex, SourceVertex
 from provenance_store.streams.live_messages import LiveMessage
 
 REACH = 100

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import msgspec
-
 from provenance_store.errors import InputError
 from provenance_store.streams.examples import (
     item_monitor,
@@ -33,11 +31,6 @@ class Example:
     def name(self) -> str:
         """By which it is known."""
         return self.query.name
-
-    @property
-    def laned(self) -> StreamQuery:
-        """The query with its lanes, as it is executed in parallel."""
-        return msgspec.structs.replace(self.query, by=self.by)
 
     def events(self, count: int, seed: int, keys: int | None = None) -> Iterator[SourceEvent]:
         """Source events as they come, out of order within the lateness of the source; the same for the same seed."""

@@ -29,7 +29,7 @@ def write_example(example: Example, out: Path, *, count: int, seed: int, keys: i
         if not layout.was_made(target, about):
             with layout.new_version(target, about) as folder, (folder / _EVENTS).open("wb") as file:
                 file.writelines(msgspec.json.encode(event) + b"\n" for event in example.events(count, seed, keys))
-        query.write_bytes(example.laned.to_json())
+        query.write_bytes(example.query.to_json())
     except OSError as error:
         raise InputError(f"{example.name} cannot be written to {out}: {error.strerror}.") from None
     return Written(query, target.path / _EVENTS)

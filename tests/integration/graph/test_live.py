@@ -13,7 +13,8 @@ from provenance_store.graph.connection import Connection
 from provenance_store.graph.following import Progress, take
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.settings import Settings
-from provenance_store.streams.live import END, Edge, Expired, SinkVertex, SourceVertex
+from provenance_store.streams.event import END
+from provenance_store.streams.live import Edge, Expired, SinkVertex, SourceVertex
 from provenance_store.transport.following import Followed
 from tests.live_stream import REACH, Truth, interleaved, message, tell_stream
 

@@ -25,7 +25,8 @@ from provenance_store.purge.plan import StoredPlan, open_plan
 from provenance_store.purge.planning import make_plan
 from provenance_store.purge.selection import select_ids
 from provenance_store.settings import Settings
-from provenance_store.streams.live import END, Edge, Expired, SinkVertex, SourceVertex
+from provenance_store.streams.event import END
+from provenance_store.streams.live import Edge, Expired, SinkVertex, SourceVertex
 from spark_apps.dics.hashtag_count import find_hashtags
 from tests.handmade import ids_of, put, tell
 from tests.live_stream import message

@@ -5,7 +5,8 @@ import pytest
 from provenance_store.errors import MessageError
 from provenance_store.graph.live import Told
 from provenance_store.graph.liveness import InRun, Liveness, LiveRun
-from provenance_store.streams.live import END, Edge, Expired, SinkVertex, SourceVertex
+from provenance_store.streams.event import END
+from provenance_store.streams.live import Edge, Expired, SinkVertex, SourceVertex
 from tests.live_stream import message
 
 A, B, R = "lake:in/run/p#1", "lake:in/run/p#2", "lake:out/run/p#1"
