@@ -1,6 +1,7 @@
 """`headwater streams`: stream queries from their descriptions; what follows from them, running, replaying."""
 
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ app.add_typer(streams, name="streams")
 streams.add_typer(stream_examples.app)
 
 Description = Annotated[Path, typer.Argument(metavar="QUERY", help="The description of the query, as JSON.")]
+Expiry = Enum("Expiry", {"exact": "exact", "reach": "reach"}, type=str)
 Json = Annotated[bool, typer.Option("--json", help="JSON for scripts.")]
 
 
@@ -73,16 +75,30 @@ def run(
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on until stopped. Without it, the same run goes on, ends and lands.")
     ] = False,
+    publish_every: Annotated[
+        int | None,
+        typer.Option(min=1, help="Publish results in segments of so many seconds of event time; 60 with --follow."),
+    ] = None,
+    live: Annotated[
+        Expiry | None,
+        typer.Option(help="Send live forward provenance to Kafka, and how to tell that a source has expired."),
+    ] = None,
     capture: Annotated[bool, typer.Option("--capture", help="Record each event's parents too, to compare.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a stream query on Spark: what there is, into the lake; killed and begun again, it goes on."""
+    """Run a stream query on Spark: what there is, into the lake; killed and begun again, it goes on.
+
+    A run that follows publishes what the watermark has closed as versions RUN.NUMBER; the others when they end.
+    """
     from provenance_store.services.application import listen
     from provenance_store.streams.query import StreamQuery, functions_of
 
     functions_of(StreamQuery.read(query))  # what is wrong with it is told before Spark is started
     command = [sys.executable, "-m", "spark_apps.streams", f"--query={query}", f"--run={run_id}"]
     command += [f"--batch={batch}"] * (batch is not None) + ["--follow"] * follow + ["--capture"] * capture
+    if (seconds := publish_every or (60 if follow else None)) is not None:
+        command.append(f"--period={1000 * seconds}")
+    command += [f"--live={live.value}"] if live else []
     made: dict[str, Any] = {"versions": []}
     with show_progress("running") as say:
         for told in listen(command, f"The stream query {query}", say):

@@ -20,13 +20,14 @@ from provenance_store.streams.folders import Workshop
 from provenance_store.streams.functions import Function
 from provenance_store.streams.landing import Landing
 from provenance_store.streams.lanes import Lanes, bucket_of
-from provenance_store.streams.live import Edge, Element, Expired, SinkVertex, SourceVertex
-from provenance_store.streams.live_messages import LiveMessage, Once, read_message
+from provenance_store.streams.live import Edge
+from provenance_store.streams.live_messages import LiveMessage
 from provenance_store.streams.operators import Map
 from provenance_store.streams.query import Source, StreamQuery
 from provenance_store.streams.reference import Streams, ancestors, execute
 from provenance_store.streams.telling import Expiry, Telling
 from provenance_store.streams.trails import Leaf
+from tests.live_checks import assert_told_once_in_order, in_order
 from tests.property.stream_queries import Case, cases
 
 RUN = "live-1"
@@ -130,36 +131,6 @@ def test_live_provenance_is_true_and_told_once_in_order_whatever_is_done_again(
         assert_told_once_in_order(elements)
         edges = {(edge.output, edge.input) for edge in elements if isinstance(edge, Edge)}
         assert edges == true_edges(case, query, workshop)
-
-
-def in_order(sent: list[LiveMessage]) -> Iterator[Element]:
-    once = Once()
-    for message in sent:
-        read = read_message(message.to_message())
-        if once.is_new(read):
-            yield from read.elements
-
-
-def assert_told_once_in_order(elements: list[Element]) -> None:
-    vertices: set[str] = set()
-    edges: set[tuple[str, str]] = set()
-    expired: set[str] = set()
-    for one in elements:
-        if isinstance(one, SourceVertex | SinkVertex):
-            assert one.id not in vertices
-            vertices.add(one.id)
-        elif isinstance(one, Edge):
-            assert (one.output, one.input) not in edges
-            assert {one.output, one.input} <= vertices
-            assert not {one.output, one.input} & expired
-            edges.add((one.output, one.input))
-        else:
-            assert isinstance(one, Expired)
-            assert one.id in vertices
-            assert one.id not in expired
-            expired.add(one.id)
-    assert expired == vertices
-    assert {end for edge in edges for end in edge} == vertices
 
 
 def true_edges(case: Case, query: StreamQuery, workshop: Workshop) -> set[tuple[str, str]]:
