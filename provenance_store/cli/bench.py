@@ -218,3 +218,38 @@ def streams(
         return
     for title, columns, rows in measured.tables():
         print_table(title, columns, rows)
+
+
+@benches.command()
+def live(
+    *,
+    events: Annotated[int, typer.Option(help="How many events flow through each query.", min=1000)] = 20_000,
+    edges: Annotated[int, typer.Option(help="Over how many edges rates are measured.", min=1000)] = 200_000,
+    seconds: Annotated[float, typer.Option(help="How long a database is asked on demand.", min=0.5)] = 5.0,
+    repeat: Annotated[int, typer.Option(help="How often to measure times; the spread is shown.", min=1)] = 3,
+    spark: Annotated[bool, typer.Option("--spark/--no-spark", help="Measure on Structured Streaming, too.")] = True,
+    figures: Annotated[Path, typer.Option(help="The folder to draw into.")] = Path("docs/figures"),
+    json_output: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Provenance of running queries: none, by keys, backward, live forward; and the synthetic experiments of Ananke."""
+    import msgspec
+
+    from provenance_store.bench import live_queries
+    from provenance_store.bench.live_synthetic import measure_live_synthetic
+    from provenance_store.bench.paper_figures import prepare
+
+    prepare(figures)
+    with show_progress("Starting …") as say:
+        costs = list(live_queries.measure_costs(live_queries.QUERIES, events, repeat, say))
+        spaces = list(live_queries.measure_spaces(live_queries.QUERIES, events, say))
+        measured = measure_live_synthetic(
+            edges=edges, seconds=seconds, repeat=repeat, spark=spark, figures=figures, say=say
+        )
+    if json_output:
+        print_json({"costs": msgspec.to_builtins(costs), "spaces": msgspec.to_builtins(spaces), **measured.to_dict()})
+        return
+    title = f"The papers' queries, {events:,} events: median (least to most)"
+    print_table(title, live_queries.COLUMNS, [row.cells() for row in costs])
+    print_table("Space, in percent of what came", live_queries.SPACE_COLUMNS, [row.cells() for row in spaces])
+    for title, columns, rows in measured.tables():
+        print_table(title, columns, rows)

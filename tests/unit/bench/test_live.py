@@ -76,3 +76,17 @@ def test_all_is_timed_shown_and_drawn(tmp_path: Path) -> None:
         "live-queries.png",
         "live-sizes.png",
     ]
+
+
+def test_ways_of_provenance_are_measured_beside_none() -> None:
+    from provenance_store.bench.live_queries import COLUMNS, SPACE_COLUMNS, WAYS, measure_costs, measure_spaces
+
+    (cost,) = measure_costs(["vehicle-tracking"], 1_500, 1, print)
+    assert set(cost.seconds) == set(cost.steps) == set(WAYS)
+    assert len(cost.cells()) == len(COLUMNS)
+    assert cost.sources > 1
+    (space,) = measure_spaces(["vehicle-tracking"], 1_500, print)
+    assert len(space.cells()) == len(SPACE_COLUMNS)
+    assert 0 < space.keys < space.source
+    assert space.references > 0
+    assert space.checkpoints >= space.checkpoint > 0
