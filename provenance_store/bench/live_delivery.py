@@ -86,7 +86,9 @@ class Database:
         self._pause = pause
         self._base = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         self._base.executescript(_SCHEMA)
-        self._lock = threading.Lock()
+        # Who feeds would take a lock again as soon as it has left it: who asks says so, and goes first.
+        self._free = threading.Condition()
+        self._asking = False
         self._number = 0
         self._asked = 0
         # Of each step the watermark and when it was made: what an element could have been told at.
@@ -101,7 +103,8 @@ class Database:
         """Put it in."""
         step = len(self._made)
         numbered = list(enumerate(results, start=self._number + 1))
-        with self._lock:
+        with self._free:
+            self._free.wait_for(lambda: not self._asking)
             self._base.execute("BEGIN")
             self._base.executemany(
                 "INSERT INTO results VALUES (?, ?, ?, ?)", [(at, one.id, one.time, step) for at, one in numbered]
@@ -125,7 +128,7 @@ class Database:
     def _poll(self) -> None:
         try:
             while True:
-                ended = self._ended.wait(self._pause) if self._pause else self._ended.is_set()
+                ended = self._ended.wait(self._pause)
                 self._ask()
                 if ended and self._asked == self._number:
                     return
@@ -134,10 +137,11 @@ class Database:
 
     def _ask(self) -> None:
         """What is new since the last time, as a graph."""
-        with self._lock:
+        if self._number == self._asked:
+            return
+        self._asking = True
+        with self._free:
             until, steps = self._number, len(self._made)
-            if until == self._asked:
-                return
             new = (self._asked, until)
             run = self._base.execute
             first = run(
@@ -156,6 +160,8 @@ class Database:
             at = self._watermarks[steps - 1]
             expired = run("DELETE FROM told WHERE time < ? RETURNING time, source", (at - self._reach,)).fetchall()
             self._asked = until
+            self._asking = False
+            self._free.notify()
         self._tell(at, first, sinks, pairs, sorted(expired))
 
     def _tell(

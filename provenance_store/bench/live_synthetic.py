@@ -56,7 +56,7 @@ class Measured:
 def measure_live_synthetic(
     *, edges: int, seconds: float, repeat: int, spark: bool, figures: Path | None, say: Say
 ) -> Measured:
-    """Rates over so many edges, on Spark a tenth; on demand for so many seconds; plots where there is a folder."""
+    """Rates over so many edges, on Spark half of them; on demand for so many seconds; plots where there is a folder."""
     measured = Measured(
         delays=measure_latency(spark=spark, say=say),
         sizes=measure_sizes(edges=edges, repeat=repeat, spark=spark, say=say),
@@ -83,14 +83,14 @@ def measure_sizes(*, edges: int, repeat: int, spark: bool, say: Say) -> list[Rat
     """Figure 16."""
     flows = [Flow(size=size, overlap=overlap) for size in SIZES for overlap in OVERLAPS]
     rows = list(measure_ank1(flows, [1], edges, repeat, say))
-    return rows + (list(measure_native(flows, [2], edges // 10, repeat, say)) if spark else [])
+    return rows + (list(measure_native(flows, [2], edges // 2, repeat, say)) if spark else [])
 
 
 def measure_queries(*, edges: int, repeat: int, spark: bool, say: Say) -> list[Rate]:
     """Figure 17."""
     flows = [Flow(size=50, overlap=25, queries=count) for count in QUERIES]
     rows = list(measure_ank1(flows, PARALLEL, edges, repeat, say))
-    return rows + (list(measure_native(flows, PARALLEL, edges // 10, repeat, say)) if spark else [])
+    return rows + (list(measure_native(flows, PARALLEL, edges // 2, repeat, say)) if spark else [])
 
 
 def draw_live(measured: Measured, folder: Path) -> None:
