@@ -148,7 +148,7 @@ class _Backward:
     """Source ids carried through every operator by link records, unfolded at the sink."""
 
     def __init__(self, workshop: Workshop, keep: Keep | None = None, state: bytes | None = None) -> None:
-        self.landing = Landing(workshop, keep=keep)
+        self.landing = Landing(workshop, keep=keep, trace=True)
         self.lanes = Lanes(Plan(workshop.query, trails=True), 0, state)
         self.results = self.sources = 0
 

@@ -34,7 +34,7 @@ class Execution:
         self._workshop = workshop
         self._every, self._most = checkpoint_every, checkpoints
         self._plan = Plan(workshop.query, parents=capture, trails=live is not None)
-        self._landing = Landing(workshop, capture=capture, keep=keep)
+        self._landing = Landing(workshop, capture=capture, keep=keep, trace=live is not None)
         self._telling = Telling(workshop.query, workshop.run, live) if live else None
 
     def lanes(self, bucket: int, state: bytes | None) -> Lanes:

@@ -36,10 +36,12 @@ class Landing:
     """Writes what happened in steps into a run's folder.
 
     With `capture` the parents of every event are stored too, if the plan has them. What is kept may be more than is
-    needed, or nothing: to compare with.
+    needed, or nothing: to compare with. With `trace`, engines are told where the records of first inputs are.
     """
 
-    def __init__(self, workshop: Workshop, *, capture: bool = False, keep: Keep | None = "needed") -> None:
+    def __init__(
+        self, workshop: Workshop, *, capture: bool = False, keep: Keep | None = "needed", trace: bool = False
+    ) -> None:
         self._workshop = workshop
         self._capture = capture
         query = workshop.query
@@ -51,6 +53,8 @@ class Landing:
             self._sinks.setdefault(sink.stream, []).append(sink.dataset)
         # Without assertions there are only results, and no provenance.
         self._kept = self._sinks.keys() | (set(streams_to_keep(query, keep)) if keep else set())
+        self._told = self._kept | (self._read.keys() if trace else set())
+        self._trace = trace
 
     def take(self, lanes: Lanes, moves: Sequence[Move]) -> list[Landed]:
         """Land a step; its results, lane by lane in the order of making, if there are trails to trace them by."""
@@ -63,7 +67,7 @@ class Landing:
                 streams.setdefault(stream, []).extend((move, _Row(move.lane, event, None)) for event in events)
         landed: list[Landed] = []
         for stream, rows in streams.items():
-            if rows and (stream in self._kept or self._capture):
+            if rows and (stream in self._told or self._capture):
                 landed += self._land(stream, version, part, rows)
         return landed
 
@@ -87,7 +91,7 @@ class Landing:
         if stream in self._cached:
             places = [(f"{self._cached[stream]}/{file}", position) for file, position in places]
             workshop.cache(stream).write(part, places, [msgspec.json.encode(row.event.content) for row in rows])
-        if stream in self._read:
+        if self._trace and stream in self._read:
             for (move, row), place in zip(told, places, strict=True):
                 move.engine.enter(stream, row.event.key.sequence, Leaf(row.event.key.timestamp, *place))
         landed: list[Landed] = []

@@ -114,7 +114,7 @@ def test_live_provenance_is_true_and_told_once_in_order_whatever_is_done_again(
     with tempfile.TemporaryDirectory() as scratch:
         workshop = Workshop(Path(scratch), RUN, query)
         workshop.open()
-        plan, landing, telling = Plan(query, trails=True), Landing(workshop), Telling(query, RUN, expiry)
+        plan, landing, telling = Plan(query, trails=True), Landing(workshop, trace=True), Telling(query, RUN, expiry)
         sent: list[LiveMessage] = []
         state: bytes | None = None
         for arrivals, until in [*case.batches, ([], END)]:

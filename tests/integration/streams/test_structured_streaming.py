@@ -7,7 +7,7 @@ its commit, and is begun again.
 
 import json
 import random
-from collections.abc import Callable
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -166,29 +166,29 @@ def contents(seed: int) -> list[bytes]:
     return made
 
 
-def dying(open_bench: Callable[..., Execution]) -> Callable[..., Execution]:
-    """Writes a step's files, and dies: in the second step."""
+class DyingBench(Bench):
+    """Writes a step's files, and dies before Spark commits it: in the second step."""
 
-    class Dying(Execution):
-        def step(self, lanes: Lanes, *given: Any) -> Any:
-            super().step(lanes, *given)
+    def open(self) -> Execution:
+        execution = super().open()
+        step = execution.step
+
+        def write_and_die(lanes: Lanes, *given: Any) -> Any:
+            made = step(lanes, *given)
             if lanes.step > 1:
                 raise RuntimeError("killed")
-            return []
+            return made
 
-    def opened(bench: Bench) -> Execution:
-        execution = open_bench(bench)
-        execution.__class__ = Dying
+        execution.step = write_and_die  # type: ignore[method-assign]
         return execution
-
-    return opened
 
 
 @pytest.fixture(scope="module")
 def finished(
     spark_session: SparkSession, kafka_service: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Finished:
-    register_pickle_by_value(stream_queries)  # workers know nothing of the tests
+    for module in (stream_queries, sys.modules[__name__]):
+        register_pickle_by_value(module)  # workers know nothing of the tests
     home = tmp_path_factory.mktemp("streams")
     world = kafka_service.model_copy(update={"home": home, "lake": home / "lake"})
     KafkaTransport(world).ensure_topics(TOPIC)
@@ -203,11 +203,9 @@ def finished(
             (folder / f"part-{number}.jsonl").write_bytes(b"".join(line + b"\n" for line in lines[number * 25 :][:25]))
     query = random_queries()
     job = StreamJob(spark_session, world, query, RUN, capture=True, batch=30)
-    with pytest.MonkeyPatch.context() as patch:
-        # The worker dies when it has written what its second step made, before Spark commits that.
-        patch.setattr(Bench, "open", dying(Bench.open))
-        with pytest.raises(JobError, match="could not go on"):
-            job.follow(lambda: False)
+    job._bench.__class__ = DyingBench
+    with pytest.raises(JobError, match="could not go on"):
+        job.follow(lambda: False)
     job = StreamJob(spark_session, world, query, RUN, capture=True, batch=30)
     job.catch_up()
     job.finish()
