@@ -89,8 +89,7 @@ def search(body: SearchBody, graph: Graph) -> Response:
 
 @router.get("/record", dependencies=[may_view])
 def record(id: RecordId, graph: Graph) -> Response:  # noqa: A002 - the name that everyone uses for it
-    """One record: of which dataset, whether it was purged, whether running stream queries may still use it, and how many
-    neighbours it has on each side."""
+    """One record: whether it was purged, or running queries may still use it, and how many neighbours it has."""
     sides: dict[Direction, Trace] = {
         "backward": graph.trace(Question((id,), "backward", 1)),
         "forward": graph.trace(Question((id,), "forward", 1)),
