@@ -252,7 +252,7 @@ def test_a_running_query_has_badges_and_grows(open_page, live_query: LiveQuery):
     expect(node).to_be_visible()
     panel = page.get_by_role("complementary", name="Details")
     expect(panel.get_by_role("list", name="In running stream queries").get_by_text("live", exact=True)).to_be_visible()
-    expect(panel.get_by_role("heading", name="alerts-").or_(panel.get_by_role("heading", name="query"))).to_be_visible()
+    expect(panel.get_by_role("heading", name=f"{live_query.run}-query live")).to_be_visible()
     # What is told while someone looks comes by itself.
     more = live_query.tell_more()
     expect(record_node(page, more)).to_be_visible()
