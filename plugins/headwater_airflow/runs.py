@@ -10,7 +10,7 @@ from typing import Any
 from provenance_store.errors import InputError, SettingsError
 
 # Beside the word of a run's reducer: its DIC has failed and is not tried again.
-GIVEN_UP = "given-up"
+_GIVEN_UP = "given-up"
 _OTHERS = re.compile(r"[^A-Za-z0-9.-]+")
 _LONGEST = 100
 
@@ -42,7 +42,7 @@ def versions_that_started(context: Any) -> dict[str, str]:
 @contextmanager
 def given_up_at_last(context: Any, folder: Path) -> Iterator[None]:
     """Leave word, for whoever waits for the run, when what is done here fails and will not be tried again."""
-    word = folder / GIVEN_UP
+    word = folder / _GIVEN_UP
     word.unlink(missing_ok=True)
     try:
         yield
@@ -52,3 +52,15 @@ def given_up_at_last(context: Any, folder: Path) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
             word.write_text(task.task_id)
         raise
+
+
+def given_up(folder: Path) -> str | None:
+    """Why a run will never be complete, for whoever waits for it; None where it may."""
+    try:
+        task = (folder / _GIVEN_UP).read_text()
+    except FileNotFoundError:
+        return None
+    return (
+        f"There is nothing to reduce: task {task} has failed and is not tried again. Its log says why; "
+        "clear that task, and this one."
+    )

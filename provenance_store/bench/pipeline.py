@@ -11,7 +11,7 @@ from provenance_store.services.service import Say
 
 COLUMNS = (
     "turn", "tweets", "cores", "edges in", "after local", "after global", "seconds", "edges/s", "MB/s",
-    "s after the end", "peak MiB", "disk MiB", "exact", "load",
+    "s after the end", "peak MiB", "disk MiB", "exact", "load", "others %",
 )  # fmt: skip
 
 
@@ -36,6 +36,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     peak: int
     disk: int
     load: float
+    # What part of the machine other processes had meanwhile: a machine that is shared is not as fast as it is alone.
+    by_others: float
 
     def cells(self) -> list[str]:
         """As the table shows it."""
@@ -54,6 +56,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             f"{self.disk / 2**20:,.0f}",
             "yes" if self.exact else "[red]no[/]",
             f"{self.load:.1f}",
+            f"{self.by_others:.0%}".removesuffix("%"),
         ]
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from provenance_store.services.application import listen, tell, tell_failure, te
 from provenance_store.services.kafka import Kafka
 from provenance_store.settings import Settings, load_settings
 from provenance_store.transport.kafka import KafkaTransport
-from spark_apps.bench.usage import PeakDisk, PeakMemory
+from spark_apps.bench.usage import ByOthers, PeakDisk, PeakMemory
 
 _MEMORY = "2g"
 
@@ -75,10 +75,12 @@ def _measure(settings: Settings, tweets: int, *, cores: int, beside: bool, with_
             sender.start()
             sender.join()
         tell_progress(f"{what}: reducing")
+        broker = lifecycle.status(Kafka(settings)).pid
         with PeakMemory() as memory, PeakDisk(settings.home.absolute()) as disk, ExitStack() as held:
+            others = held.enter_context(ByOthers(*([broker] if broker else [])))
             held.enter_context(_on_cores(cores))
             if with_broker:
-                held.enter_context(_broker_on_cores(settings, cores))
+                held.enter_context(_broker_on_cores(broker, cores))
             # Beside the job: the reducer is there when the job begins to tell, as its service is.
             ended = _reduce(topic, out, cores, wait=600.0 if beside else 0.0, waits=sender.start if beside else None)
         sender.join()
@@ -101,6 +103,7 @@ def _measure(settings: Settings, tweets: int, *, cores: int, beside: bool, with_
             "peak": memory.peak,
             "disk": disk.peak,
             "load": round(os.getloadavg()[0], 2),
+            "by_others": others.share,
         }
     finally:
         shutil.rmtree(out, ignore_errors=True)
@@ -128,9 +131,8 @@ def _on_cores(cores: int) -> Iterator[None]:
 
 
 @contextmanager
-def _broker_on_cores(settings: Settings, cores: int) -> Iterator[None]:
+def _broker_on_cores(broker: int | None, cores: int) -> Iterator[None]:
     """Have the local broker, all threads of it, run on so many cores."""
-    broker = lifecycle.status(Kafka(settings)).pid
     if broker is None:
         raise JobError("The broker is no local one, so it cannot be kept to a core: `headwater up kafka` starts one.")
     allowed = os.sched_getaffinity(0)

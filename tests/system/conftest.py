@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,10 @@ class World:
         (second,) = started()
         self.engineer.succeed("twitter_categories", second)
         totals = self.engineer.xcom("twitter_categories", second, "total")
+        return self.made(counts, totals)
+
+    def made(self, counts: dict[str, Any], totals: dict[str, Any]) -> Workflow:
+        """What both DICs read and wrote, as their tasks returned it."""
         assert totals["inputs"][0] == counts["outputs"][0]
         return Workflow(
             lake=self.settings.lake,

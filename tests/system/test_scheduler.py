@@ -6,15 +6,18 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import psutil
 import pytest
 
+from headwater_airflow.runs import run_of
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.lake.layout import resolve
 from provenance_store.lake.records import lines_of
 from provenance_store.services import lifecycle
 from provenance_store.services.airflow import Airflow
+from provenance_store.services.beside import outcome_of
 from provenance_store.services.kafka import Kafka
 from provenance_store.settings import Settings, as_environment
 from tests.airflow_client import wait
@@ -155,11 +158,58 @@ def test_the_lake_is_healthy_and_openlineage_knows_the_datasets(world: World) ->
     }  # fmt: skip
 
 
-def test_a_dag_is_tried_from_the_command_line(world: World) -> None:
-    """As its author would, in one process and without the scheduler."""
-    dag, airflow = "orders_report", Airflow(world.settings)
+@pytest.mark.usefixtures("tried")
+def test_where_the_job_has_failed_for_good_reduce_ends_and_says_so(world: World) -> None:
+    """A person has to mend it: a dataset that the job reads is not there."""
+    dag, here, away = "twitter_categories", world.settings.lake / "categories", world.settings.home / "away"
+    here.rename(away)
+    try:
+        run = world.engineer.trigger(dag)
+        world.engineer.wait_for(dag, run, "reduce", "failed")
+    finally:
+        away.rename(here)
+    tasks = world.engineer.tasks(dag, run)
+    assert {name: one["state"] for name, one in tasks.items()} == {
+        "total": "failed", "reduce": "failed",
+        "check_totals": "upstream_failed", "check_graph": "upstream_failed", "merge": "upstream_failed",
+    }  # fmt: skip
+    assert "task total has failed and is not tried again" in world.engineer.log(dag, run, "reduce", 1)
+    word = world.settings.home / "runs" / run_of("category-totals", dag, run) / "reducer"
+    wait(lambda: outcome_of(word) is not None, "the end of the reducer")
+
+
+# What `airflow dags test` does, for one DAG after the other in one process: most of a start is imports.
+TEST_DAGS = """
+import json, sys
+from airflow.cli.cli_parser import get_parser
+for dag, conf in json.loads(sys.argv[1]).items():
+    chosen = get_parser().parse_args(["dags", "test", dag, "--conf", json.dumps(conf)])
+    chosen.func(chosen)
+"""
+
+
+@pytest.fixture
+def paused(world: World) -> Iterator[dict[str, dict[str, int]]]:
+    """Every DAG that waits for nobody, with what it is given, kept from the scheduler, which would take its tasks."""
+    dags: dict[str, dict[str, int]] = {
+        "twitter_hashtags": {"count": 100, "seed": 3},
+        "twitter_categories": {},
+        "orders_report": {"count": 100},
+        "lake_health": {},
+    }
+    for dag in dags:
+        assert world.engineer.ask("PATCH", f"/dags/{dag}", {"is_paused": True}).is_success
+    yield dags
+    for dag in dags:
+        assert world.engineer.ask("PATCH", f"/dags/{dag}", {"is_paused": False}).is_success
+
+
+@pytest.mark.usefixtures("tried")
+def test_dags_are_tried_from_the_command_line(world: World, paused: dict[str, dict[str, int]]) -> None:
+    """As their author would, in one process and without the scheduler."""
+    airflow = Airflow(world.settings)
     done = subprocess.run(
-        [sys.executable, "-m", "airflow", "dags", "test", dag],
+        [sys.executable, "-c", TEST_DAGS, json.dumps(paused)],
         env={**os.environ, **as_environment(world.settings), "AIRFLOW_HOME": str(airflow.data)},
         capture_output=True,
         text=True,
@@ -167,6 +217,12 @@ def test_a_dag_is_tried_from_the_command_line(world: World) -> None:
         timeout=900,
     )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
-    run = world.engineer.runs(dag)[-1]
-    assert run["state"] == "success"
-    assert {one["state"] for one in world.engineer.tasks(dag, run["dag_run_id"]).values()} == {"success"}
+    runs = {dag: world.engineer.runs(dag)[-1] for dag in paused}
+    for dag, run in runs.items():
+        assert (run["state"], run["triggering_user_name"]) == ("success", "dag_test")
+        assert {one["state"] for one in world.engineer.tasks(dag, run["dag_run_id"]).values()} == {"success"}
+    counts, totals = (
+        world.engineer.xcom(dag, runs[dag]["dag_run_id"], task)
+        for dag, task in (("twitter_hashtags", "count"), ("twitter_categories", "total"))
+    )
+    check_numbers(world.made(counts, totals))

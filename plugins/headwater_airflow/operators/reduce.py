@@ -15,8 +15,9 @@ from airflow.sdk.execution_time.supervisor import InProcessSupervisorComms
 from headwater_airflow.hooks.headwater import HeadwaterHook
 from headwater_airflow.lineage import lineage_of_graph
 from headwater_airflow.operators.base import HeadwaterOperator, failing_plainly
-from headwater_airflow.runs import run_in
+from headwater_airflow.runs import given_up, run_in
 from headwater_airflow.triggers.reduced import RunReducedTrigger, judge
+from provenance_store.errors import InputError
 from provenance_store.lake.layout import version_of
 from provenance_store.model.account import ACCOUNT_FILE, Account
 from provenance_store.services import beside
@@ -62,6 +63,8 @@ class ReduceRunOperator(HeadwaterOperator):
                 self.log.info("Run %s is reduced already.", run)
                 return self._tell(folder)
         if _is_alone() and not all(path.is_dir() for path in self._versions(hook, run)):
+            if (why := given_up(hook.run_folder(run))) is not None:
+                raise InputError(why)
             raise AirflowRescheduleException(datetime.now(UTC) + _LATER)
         return self._begin(hook, run)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from headwater_airflow.runs import GIVEN_UP
+from headwater_airflow.runs import given_up
 from provenance_store.errors import InputError
 from provenance_store.lake.layout import Version
 from provenance_store.model.account import Account
@@ -53,17 +53,11 @@ class RunReducedTrigger(BaseTrigger):
 
     def _look_after_dic(self) -> dict[str, Any] | None:
         """Who waits for a run that will never be complete waits in vain."""
-        word = Path(self.beside).with_name(GIVEN_UP)
-        try:
-            task = word.read_text()
-        except FileNotFoundError:
+        beside = Path(self.beside)
+        if (why := given_up(beside.parent)) is None:
             return None
-        ask_to_stop(Path(self.beside))
-        return {
-            "error": f"There is nothing to reduce: task {task} has failed and is not tried again. Its log says why; "
-            "clear that task, and this one.",
-            "kind": "InputError",
-        }
+        ask_to_stop(beside)
+        return {"error": why, "kind": "InputError"}
 
 
 def judge(folder: Path, versions: Sequence[Path]) -> dict[str, Any] | None:

@@ -27,6 +27,8 @@ KILLS = int(os.environ.get("HEADWATER_TEST_KILLS", "0"))
 # Between the write of state and its commit, between the commit and Spark's own, and around the result.
 STEPS = ["parts written:1", "rejected sent:1", "batch recorded:2", "graph written:1", "run finished:1"]
 MOMENTS = [*STEPS, "batch recorded:1", "parts written:3", "parts written:2", "rejected sent:3", "batch recorded:3"]
+# Between two batches it says a line; a kill by the clock comes at most so many seconds after one of the first of them.
+LINES, LONGEST = 5, 0.7
 
 
 def start(settings: Settings, home: Path, topic: str, out: Path, failpoint: str = "") -> "subprocess.Popen[bytes]":
@@ -80,16 +82,22 @@ if KILLS:
         expected = in_library(sent)["r"]
         home, out = tmp_path / "home", tmp_path / "out"
         if number % 2:
-            process = start(kafka_service, home, topic, out, MOMENTS[number // 2 % len(MOMENTS)])
-            process.communicate(timeout=300)
+            moment = MOMENTS[number // 2 % len(MOMENTS)]
+            process = start(kafka_service, home, topic, out, moment)
+            told, _ = process.communicate(timeout=300)
         else:
-            # At any moment of the reading: from when Spark has started to when a graph may be there.
+            # Somewhere within what follows one of its lines: the reading of a batch, or the contraction.
+            lines, seconds = number // 2 % LINES, random.Random(number).uniform(0.0, LONGEST)
+            moment = f"{seconds:.2f} s after line {lines}"
             process = start(kafka_service, home, topic, out)
             assert process.stdout is not None
             for line in process.stdout:
                 if b"reading topic" in line:
                     break
-            time.sleep(random.Random(number).uniform(0.0, 6.0))
+            told = b"".join(process.stdout.readline() for _ in range(lines))
+            time.sleep(seconds)
             process.kill()
             process.communicate(timeout=300)
+        print(f"killed at {moment}; it had said last: {(told.splitlines() or [b'that it reads'])[-1].decode()}")
+        assert process.returncode == -signal.SIGKILL, "it ended before it was killed"
         finish(kafka_service, home, topic, out, expected)

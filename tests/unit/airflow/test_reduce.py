@@ -15,7 +15,7 @@ from headwater_airflow.operators import reduce as reduce_module
 from headwater_airflow.operators.reduce import ReduceRunOperator
 from headwater_airflow.runs import given_up_at_last, run_in
 from headwater_airflow.triggers.reduced import RunReducedTrigger
-from provenance_store.errors import JobError, TransportError
+from provenance_store.errors import InputError, JobError, TransportError
 from provenance_store.lake import layout
 from provenance_store.model.account import Account
 from provenance_store.services.beside import Outcome
@@ -145,6 +145,19 @@ def test_where_tasks_go_one_by_one_it_comes_back_when_the_run_is_there(
     with pytest.raises(TaskDeferred):
         operator().run(context, hook)
     assert len(started) == 1
+
+
+def test_where_tasks_go_one_by_one_it_does_not_come_back_for_a_run_that_was_given_up(
+    hook: HeadwaterHook, context: dict[str, Any], started: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", object.__new__(InProcessSupervisorComms), raising=False)
+    task = SimpleNamespace(task_id="count", try_number=1, max_tries=2)
+    folder = hook.run_folder(run_in(context, "hashtag-count"))
+    with pytest.raises(InputError), given_up_at_last({"ti": task}, folder):
+        raise InputError("a person has to mend it")
+    with pytest.raises(InputError, match="task count has failed and is not tried again"):
+        operator().run(context, hook)
+    assert started == []
 
 
 def test_tried_again_it_takes_what_is_there(

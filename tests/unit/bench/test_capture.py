@@ -1,6 +1,7 @@
 """What the capture benchmark tells, without running an engine."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -114,3 +115,15 @@ def test_children_are_watched() -> None:
         subprocess.run([sys.executable, "-c", WORK], check=True)
     assert memory.peak > 60 << 20
     assert processor_seconds() - before > 0.5
+
+
+def test_what_children_do_is_not_done_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spark_apps.bench import usage
+
+    second = os.sysconf("SC_CLK_TCK")
+    # Of ten seconds something was done in five; our child did six tenths of one at least, and starting it took some.
+    ticks = iter([(0, 0), (5 * second, 10 * second)])
+    monkeypatch.setattr(usage, "_machine_ticks", lambda: next(ticks))
+    with usage.ByOthers() as others:
+        subprocess.run([sys.executable, "-c", WORK + "\ntime.sleep(1)"], check=True)
+    assert 0.3 < others.share < 0.45

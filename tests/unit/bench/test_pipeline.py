@@ -16,7 +16,7 @@ from provenance_store.services import application
 ROW = Row(
     turn=1, tweets=1000, cores=2, beside=True, with_broker=False, messages=9, bytes=2_000_000, edges_in=4000,
     edges_local=2500, edges_out=1100, verdict="complete", exact=True, seconds=2.0, seconds_after_end=3.5,
-    send_seconds=1.0, peak=1 << 30, disk=1 << 31, load=0.5,
+    send_seconds=1.0, peak=1 << 30, disk=1 << 31, load=0.5, by_others=0.25,
 )  # fmt: skip
 
 
@@ -40,6 +40,7 @@ def test_a_row_for_each_reduction(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert row["edges_per_second"] == 2000.0
     assert len(ROW.cells()) == len(COLUMNS)
     assert ROW.cells()[2] == "2, beside the job"
+    assert ROW.cells()[-1] == "25"
 
 
 def test_a_result_that_is_not_true_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
