@@ -67,6 +67,7 @@ class Neo4j(Service):
             "initial.dbms.default_database": self.settings.neo4j.database,
             "dbms.security.auth_enabled": "true",
             "dbms.usage_report.enabled": "false",
+            "dbms.security.procedures.unrestricted": "headwater.*",
             # Left alone it takes half of the machine's memory. A million records with three edges each are 0.8 GB.
             "server.memory.pagecache.size": chosen.neo4j_page_cache,
             # The logs of old transactions serve backups only, and keep what a purge has removed.
