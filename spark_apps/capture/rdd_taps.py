@@ -106,9 +106,7 @@ class TellLines:
         positions: list[int] = []
         tokens: list[Token] = []
         for value in self._chain(partition, cell):
-            line = value.encode() if type(value) is str else _as_line(value)
-            if b"\n" in line:
-                raise InputError("A record with a line break within cannot be a line of text: it would be read as two.")
+            line = as_line(value)
             positions.append(position)
             tokens.append(cell[0])
             position += len(line) + 1
@@ -120,14 +118,16 @@ class TellLines:
         writer.close()
 
 
-def _as_line(value: Any) -> bytes:
-    """The bytes that Spark writes for a value that is no text."""
-    if isinstance(value, bytes):
+def as_line(value: Any) -> bytes:
+    """The bytes that Spark writes for a value, without the line break."""
+    line = value if isinstance(value, bytes) else str(value).encode()
+    if line is value:
         try:
-            value.decode()
+            line.decode()
         except UnicodeDecodeError:
             raise InputError(
                 "Bytes that are not UTF-8 cannot be a line of text: Spark would write others in their place."
             ) from None
-        return value
-    return str(value).encode()
+    if b"\n" in line:
+        raise InputError("A record with a line break within cannot be a line of text: it would be read as two.")
+    return line

@@ -14,9 +14,11 @@ from spark_apps.capture.hadoop import run_job
 from spark_apps.capture.hadoop_job import HadoopJob
 from spark_apps.capture.spark_job import SparkJob
 from spark_apps.capture.wrapping import output_line
+from spark_apps.purge.local_rdd import LocalRun
 
-# Of more bytes, Hadoop makes shorter work than this process, whose memory would not hold them either.
+# Of more bytes, Hadoop and Spark make shorter work than this process, whose memory would not hold them either.
 _MUCH = 256 << 20
+_MUCH_FOR_OBJECTS = 64 << 20
 
 
 class Rerun:
@@ -29,11 +31,12 @@ class Rerun:
         """Run it in the lake of these settings."""
         entry = find_dic(dic)
         job = getattr(entry.load(), "JOB", None)
+        versions = [layout.resolve(settings.lake, reference) for reference in inputs]
         if isinstance(job, SparkJob):
-            job.execute(settings, self._open_session(), run=run, inputs=inputs)
+            if captured or _is_more(versions, _MUCH_FOR_OBJECTS) or not compute(job, settings, run, inputs):
+                job.execute(settings, self._open_session(), run=run, inputs=inputs)
         elif isinstance(job, HadoopJob):
-            versions = [layout.resolve(settings.lake, reference) for reference in inputs]
-            if captured or _is_much(versions):
+            if captured or _is_more(versions, _MUCH):
                 run_job(f"{entry.value}:JOB", settings=settings, run=run, inputs=inputs)
             else:
                 call(job, versions, layout.version_of(settings.lake, job.output, run))
@@ -56,6 +59,20 @@ def call(job: HadoopJob, inputs: Sequence[layout.Version], output: layout.Versio
             file.writelines(output_line(*pair) for pair in job.reduce(key, iter(groups[key])))
 
 
+def compute(job: SparkJob, settings: Settings, run: str, inputs: Sequence[str]) -> bool:
+    """What Spark would do with a job, without Spark; whether that was possible.
+
+    Whatever goes wrong, nothing was written: Spark then does it, or tells what is wrong as it always does.
+    """
+    here = LocalRun(settings, run)
+    try:
+        job.run(here, list(inputs))  # type: ignore[arg-type]  # it says itself what it lacks of a captured run
+        here.publish(job.outputs)
+    except Exception:  # whatever the DIC's own functions raise
+        return False
+    return True
+
+
 def _lines(version: layout.Version) -> Iterator[tuple[int, str]]:
     for file in version.files():
         for positions, lines in all_lines(version, version.name_of(file)):
@@ -63,5 +80,5 @@ def _lines(version: layout.Version) -> Iterator[tuple[int, str]]:
                 yield position, line.decode("utf-8", "surrogateescape")
 
 
-def _is_much(versions: Sequence[layout.Version]) -> bool:
-    return sum(file.stat().st_size for version in versions for file in version.files()) > _MUCH
+def _is_more(versions: Sequence[layout.Version], size: int) -> bool:
+    return sum(file.stat().st_size for version in versions for file in version.files()) > size

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from provenance_store.bench import graph
-from provenance_store.bench.graph import Asking, Many, Measured, Merging, Streaming
+from provenance_store.bench.graph import Asking, Many, Measured, Streaming
+from provenance_store.bench.graph_baselines import Merging
 from provenance_store.bench.lake_workflow import LakeWorkflow
 from provenance_store.cli.bench import benches
 from provenance_store.errors import JobError
@@ -18,6 +19,7 @@ MEASURED = Measured(
     merging=[
         Merging(way="headwater merge", outputs=300, edges=3000, seconds=1.0),
         Merging(way="one transaction an output", outputs=10, edges=100, seconds=1.0),
+        Merging(way="one transaction an output, a statement an edge", outputs=10, edges=50, seconds=1.0),
     ],
     asking=[Asking(direction="backward", asked=5, most_records=9, p50=4.0, p95=9.0)],
     streaming=Streaming(records=900, edges=900, first_seconds=0.1, seconds=0.5, memory=1 << 20),
