@@ -199,7 +199,7 @@ def _write(tx: ManagedTransaction, messages: Sequence[LiveMessage], revision: in
         reach=last.reach,
         edges=len(told.edges),
         messages=len(messages),
-        reads=told.reads(),
+        reads=sorted({*told.reads(), *(one for message in messages for one in message.reads)}),
     ).consume()
     feeds = [[source, target, edges] for (source, target), edges in sorted(told.feeds().items())]
     tx.run(cypher("live_feeds"), run=last.run, dic=last.query, feeds=feeds).consume()

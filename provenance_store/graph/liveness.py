@@ -33,7 +33,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
     revision: int
     watermark: int | None
     reach: int | None
-    # The versions that sources it has told of are in.
+    # The versions that sources it has told of are in, and what it says that it reads: versions, or whole datasets.
     reads: list[str]
 
     @property
@@ -50,6 +50,8 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
         if version is None:
             return False
         dataset, _, name = version.partition("/")
+        if dataset in self.reads:
+            return True
         others = [one.partition("/")[2] for one in self.reads if one.partition("/")[0] == dataset]
         return bool(others) and (self._is_own(name) or not all(map(self._is_own, others)))
 

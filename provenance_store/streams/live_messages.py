@@ -30,6 +30,8 @@ class LiveMessage(msgspec.Struct, frozen=True, kw_only=True):
     watermark: int
     reach: _Count | None
     elements: Sequence[Element]
+    # What the query reads, so that it is known before any result is told: datasets, or versions of them.
+    reads: Sequence[str] = ()
 
     @property
     def key(self) -> str:
@@ -52,7 +54,15 @@ def topic_of(query: str) -> str:
 
 
 def split_step(
-    elements: Sequence[Element], *, run: str, query: str, bucket: int, step: int, watermark: int, reach: int | None
+    elements: Sequence[Element],
+    *,
+    run: str,
+    query: str,
+    bucket: int,
+    step: int,
+    watermark: int,
+    reach: int | None,
+    reads: Sequence[str] = (),
 ) -> Iterator[LiveMessage]:
     """The messages of a step: one at least, since how far it came is told too."""
     for part, first in enumerate(range(0, max(1, len(elements)), MOST_ELEMENTS)):
@@ -64,6 +74,7 @@ def split_step(
             part=part,
             watermark=watermark,
             reach=reach,
+            reads=reads,
             elements=elements[first : first + MOST_ELEMENTS],
         )
 

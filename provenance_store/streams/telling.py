@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from provenance_store.errors import InputError
+from provenance_store.model.ids import LAKE_PREFIX, version_prefix
 from provenance_store.streams.landing import Landed, Landing
 from provenance_store.streams.lanes import Lane, Lanes
 from provenance_store.streams.live import Element, Live, Result
 from provenance_store.streams.live_messages import LiveMessage, split_step
-from provenance_store.streams.query import StreamQuery
+from provenance_store.streams.query import Source, StreamQuery
 from provenance_store.streams.reach import reach
 
 # When a source is said to be expired. `exact`: as soon as nothing that is at work was made from it. `reach`: when it
@@ -29,6 +30,7 @@ class Telling:
         self._run = run
         self._reach = reach(query)
         self._expiry = "exact" if self._reach is None else expiry
+        self._reads = [_read_by(source, run) for source in query.sources]
 
     @property
     def begin(self) -> Callable[[bytes | None], Live]:
@@ -51,6 +53,7 @@ class Telling:
             step=lanes.step,
             watermark=lanes.until,
             reach=self._reach,
+            reads=self._reads,
         )
 
     def _tell(self, until: int, landing: Landing, lane: Lane, results: list[Result]) -> list[Element]:
@@ -64,3 +67,10 @@ class Telling:
         sources = one.move.engine.sources_of(one.event.key)
         named = [(landing.source_id(source, leaf), leaf.time) for source, leaf in sources]
         return Result(one.id, one.event.key.timestamp, named)
+
+
+def _read_by(source: Source, run: str) -> str:
+    """What a source reads: a dataset with all its versions, or what the run itself lands or caches."""
+    if source.topic is None:
+        return f"{LAKE_PREFIX}{source.dataset}"
+    return version_prefix(source.dataset, run if source.lands else source.topic)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from provenance_store.errors import JobError, MessageError
 from provenance_store.model.message import Message
-from provenance_store.streams import landing, live_messages
+from provenance_store.streams import live_messages
 from provenance_store.streams.event import END
 from provenance_store.streams.live import Edge, Element, Expired, Live, Result, SinkVertex, SourceVertex
 from provenance_store.streams.live_messages import LiveMessage, Once, read_message, split_step, topic_of
@@ -259,10 +259,11 @@ def test_elements_are_the_lists_of_the_contract() -> None:
     assert sent.headers == {"run": "r", "query": "q", "kind": "live", "schema": "1"}
     assert sent.value == (
         b'{"run":"r","query":"q","bucket":0,"step":1,"part":0,"watermark":9,"reach":null,"elements":['
-        b'["source",9,"lake:a",1],["sink",9,"lake:b",2],["edge",9,"lake:b","lake:a"],["expired",9,"lake:b"]]}'
+        b'["source",9,"lake:a",1],["sink",9,"lake:b",2],["edge",9,"lake:b","lake:a"],["expired",9,"lake:b"]],'
+        b'"reads":[]}'
     )
     assert read_message(sent) == message
-    assert END == landing.END == 1152921504606846976
+    assert END == 1152921504606846976
 
 
 def test_steps_are_parted_and_even_an_empty_one_tells_how_far_it_came() -> None:

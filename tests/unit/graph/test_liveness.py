@@ -69,3 +69,11 @@ def test_the_state_that_says_most_of_the_future_counts():
 @pytest.mark.parametrize(("watermark", "ended"), [(None, False), (END - 1, False), (END, True)])
 def test_a_run_that_has_told_its_last_has_ended(watermark, ended):
     assert LiveRun(run="r", query="q", revision=1, watermark=watermark, reach=1, reads=[]).has_ended is ended
+
+
+def test_a_run_that_has_told_no_result_says_itself_what_it_reads() -> None:
+    run = LiveRun(run="r", query="q", revision=1, watermark=0, reach=None, reads=["lake:readings", "lake:landed/r"])
+    assert run.may_read("lake:readings/v7/part#1")
+    assert run.may_read("lake:landed/r.3/part#1")
+    assert not run.may_read("lake:landed/other/part#1")
+    assert not run.may_read("lake:elsewhere/v/part#1")
