@@ -31,7 +31,7 @@ class LiveMessage(msgspec.Struct, frozen=True, kw_only=True):
     reach: _Count | None
     elements: Sequence[Element]
     # What the query reads, so that it is known before any result is told: datasets, or versions of them.
-    reads: Sequence[str] = ()
+    reads: Sequence[str] = []
 
     @property
     def key(self) -> str:
@@ -74,7 +74,7 @@ def split_step(
             part=part,
             watermark=watermark,
             reach=reach,
-            reads=reads,
+            reads=list(reads),
             elements=elements[first : first + MOST_ELEMENTS],
         )
 
