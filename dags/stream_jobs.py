@@ -13,7 +13,7 @@ for ten minutes, and the next one takes the job up from its checkpoint.
 Which query: the Airflow Variable `headwater_stream_query`, the path of its description, with a run id of its own in
 `headwater_stream_run`. Without one it is an example, ItemMonitor on generated visits of a shop's items. To end a job,
 pause this DAG and run `headwater streams run QUERY --run RUN`. Its results, their sources and how they came about are
-under **Browse › Lineage › Streams**.
+in the explorer: *Lineage* under *Browse*, then *Streams*.
 """
 
 from datetime import datetime, timedelta

@@ -27,22 +27,25 @@ class _ForAWhile(HeadwaterOperator):
     def __init__(self, *, seconds: float = 600.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.seconds = seconds
-        self._over = threading.Event()
+        # Made when the task runs: Airflow copies operators, and an event cannot be copied.
+        self._over: threading.Event | None = None
         self._is_killed = False
 
     def on_kill(self) -> None:
         """Airflow takes the task away: what it runs is asked to end."""
         self._is_killed = True
-        self._over.set()
+        if self._over is not None:
+            self._over.set()
 
     @contextmanager
     def for_a_while(self, what: str) -> Iterator[threading.Event]:
         """An event that is set when the time is over. JobError where the task was taken away, so that it is retried."""
-        clock = threading.Timer(float(self.seconds), self._over.set)
+        self._over = over = threading.Event()
+        clock = threading.Timer(float(self.seconds), over.set)
         clock.daemon = True
         clock.start()
         try:
-            yield self._over
+            yield over
         finally:
             clock.cancel()
         if self._is_killed:
@@ -52,7 +55,7 @@ class _ForAWhile(HeadwaterOperator):
 class HeadwaterStreamOperator(_ForAWhile):
     """Keeps a stream query running with its live provenance: `headwater streams run QUERY --run RUN --follow`.
 
-    A task runs it for at most `seconds`; the next one with the same `run_id` goes on from its checkpoint, so retries are
+    A task runs it for at most `seconds`; the next one with the same `run_id` goes on from its checkpoint, so a retry is
     harmless, and two tasks at once are refused. Results are published in segments of `period_ms` of event time. Where
     `query` is empty an example of `headwater streams examples` is run, on events that are generated into the lake.
     What is told of the run is returned.
