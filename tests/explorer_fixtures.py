@@ -36,7 +36,7 @@ from tests.services_fixtures import free_ports, running
 ROLES = {"ada": "admin", "olga": "op", "uma": "user", "vera": "viewer"}
 TWITTER_DAG, TWITTER_RUN = "twitter_hashtags", "manual__2026-03-04T05:06:07.000008+00:00"
 BIG = 5_000
-# Every call that there is: to look, and the one that needs more.
+# Every call that there is: to look, and those that need more.
 VIEWED = [
     ("GET", "explorer", None),
     ("GET", "assets/nothing.js", None),
@@ -48,8 +48,13 @@ VIEWED = [
     ("GET", "api/neighbours?id=lake:a/1%231&direction=backward", None),
     ("GET", "api/run?run=r", None),
     ("POST", "api/export", {"id": "lake:a/1#1", "direction": "backward", "format": "json"}),
+    ("GET", "api/streams/jobs", None),
+    ("GET", "api/streams/lags", None),
+    ("GET", "api/streams/results?run=r", None),
+    ("GET", "api/streams/sources?id=lake:a/1%231", None),
 ]
 SELECTION = ("POST", "api/selections", {"by": "ids", "ids": ["lake:a/1#1"]})
+REPLAY = ("GET", "api/streams/replay?id=lake:a/1%231", None)
 
 
 class Wire:
