@@ -43,7 +43,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a query. Nothing before `until` can come any more; None where the run has not published anything yet.
 
     `read` are the versions that events came from, `results` the datasets that they lead to, and `heard` is when the run
-    last wrote anything.
+    last wrote anything. How many events came too `late` a run tells when it stops or ends.
     """
 
     run: str

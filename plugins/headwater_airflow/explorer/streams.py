@@ -106,7 +106,8 @@ def _audited(user: User, kind: str, asked: dict[str, Any], ask: Callable[[], T],
         return audit.keep(kind, asked, ask, lambda told: {"found": count(told)})
     except HeadwaterError:
         raise
-    except Exception as error:  # noqa: BLE001 - a query's function may say anything in its error, contents too
+    except Exception as error:
+        # A query's function may say anything in its error, contents too.
         raise JobError(
             f"A function of the query failed with {type(error).__name__}: see why with `headwater streams debug`."
         ) from None
