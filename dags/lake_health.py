@@ -9,6 +9,7 @@ Looks at the whole lake once a day and changes nothing. A task that fails tells 
 | `completeness` | the lake graph to the versions of the lake: every run merged, whole, and of its last execution |
 | `ended` | runs to their end: none began more than a day ago and has been silent since |
 | `retention` | the lake graph to the setting `retention.days` |
+| `streams` | stream jobs to going on: none stands still, drops much of what comes, or is ahead of the lake graph |
 """
 
 from datetime import datetime, timedelta
@@ -19,6 +20,7 @@ from headwater_airflow.operators.health import (
     CheckCompletenessOperator,
     CheckEndedOperator,
     CheckRetentionOperator,
+    CheckStreamsOperator,
     CheckSuitesOperator,
 )
 
@@ -35,3 +37,4 @@ with DAG(
     CheckCompletenessOperator(task_id="completeness")
     CheckEndedOperator(task_id="ended")
     CheckRetentionOperator(task_id="retention")
+    CheckStreamsOperator(task_id="streams", minutes=24 * 60)

@@ -27,8 +27,10 @@ from headwater_airflow.runs import run_of
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.lake.records import lines_of
 from provenance_store.settings import CHECKOUT, LOOPBACK, Settings
+from provenance_store.streams import service
 from provenance_store.streams.live import Edge, Expired, SinkVertex, SourceVertex
 from tests.handmade import put, tell
+from tests.item_monitor import RUN, monitor_items
 from tests.live_stream import message
 from tests.reduced import write_reduced
 from tests.services_fixtures import free_ports, running
@@ -36,7 +38,7 @@ from tests.services_fixtures import free_ports, running
 ROLES = {"ada": "admin", "olga": "op", "uma": "user", "vera": "viewer"}
 TWITTER_DAG, TWITTER_RUN = "twitter_hashtags", "manual__2026-03-04T05:06:07.000008+00:00"
 BIG = 5_000
-# Every call that there is: to look, and the one that needs more.
+# Every call that there is: to look, and those that need more.
 VIEWED = [
     ("GET", "explorer", None),
     ("GET", "assets/nothing.js", None),
@@ -48,8 +50,13 @@ VIEWED = [
     ("GET", "api/neighbours?id=lake:a/1%231&direction=backward", None),
     ("GET", "api/run?run=r", None),
     ("POST", "api/export", {"id": "lake:a/1#1", "direction": "backward", "format": "json"}),
+    ("GET", "api/streams/jobs", None),
+    ("GET", "api/streams/lags", None),
+    ("GET", "api/streams/results?run=r", None),
+    ("GET", "api/streams/sources?id=lake:a/1%231", None),
 ]
 SELECTION = ("POST", "api/selections", {"by": "ids", "ids": ["lake:a/1#1"]})
+REPLAY = ("GET", "api/streams/replay?id=lake:a/1%231", None)
 
 
 class Wire:
@@ -192,6 +199,15 @@ def live_query(explorer_server: ExplorerServer, tmp_path: Path) -> Iterator[Live
         yield LiveQuery(run, live, expired, alert, settings)
         graph.merge(write_reduced(tmp_path / "finished", run, [(alert, live)], dic="alerts"))
         graph.prune(before=datetime.now(UTC), dataset="alerts")
+
+
+@pytest.fixture(scope="session")
+def stream_run(explorer_server: ExplorerServer) -> str:
+    """A finished run of ItemMonitor in the lake, and how its result that cannot be is called."""
+    settings = explorer_server.settings
+    monitor_items(settings.home, lake=settings.lake)
+    found = service.results(settings.lake, RUN, "item-warnings")
+    return next(one.id for one in found if one.content["warning"] == "ABNORMAL")
 
 
 def _fill(settings: Settings, folder: Path) -> Lake:

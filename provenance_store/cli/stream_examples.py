@@ -35,10 +35,11 @@ def example(
     keys: Annotated[
         int | None, typer.Option(min=1, help="About how many cars, meters, items and the like they are of.")
     ] = None,
+    files: Annotated[int, typer.Option(min=1, help="In how many files, which come one after the other.")] = 1,
 ) -> None:
     """Write a query and generated source events for it, as they may come: out of order within its lateness."""
     from provenance_store.streams.examples import find_example
     from provenance_store.streams.examples.writing import write_example
 
-    written = write_example(find_example(name), out, count=count, seed=seed, keys=keys)
-    typer.echo(f"{written.query}\n{written.events}: {count:,} events")
+    written = write_example(find_example(name), out, count=count, seed=seed, keys=keys, files=files)
+    typer.echo(f"{written.query}\n{written.events if files == 1 else written.events.parent}: {count:,} events")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from provenance_store.cli import live, stream_examples
+from provenance_store.cli import live, stream_debug, stream_examples
 from provenance_store.cli.console import make_console, print_json, print_table, show_progress
 from provenance_store.settings import load_settings
 
@@ -18,6 +18,7 @@ streams = typer.Typer(
 streams.add_typer(live.app)
 app.add_typer(streams, name="streams")
 streams.add_typer(stream_examples.app)
+streams.add_typer(stream_debug.app)
 
 Description = Annotated[Path, typer.Argument(metavar="QUERY", help="The description of the query, as JSON.")]
 Expiry = Enum("Expiry", {"exact": "exact", "reach": "reach"}, type=str)

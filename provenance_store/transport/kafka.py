@@ -5,7 +5,7 @@ import json
 import ssl
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,6 +27,8 @@ RECEIPTS_TOPIC = "headwater.receipts"
 MAX_REQUEST_BYTES = 2 << 20
 # kafka-python bounds no memory of its own: beyond this much unconfirmed, a sender waits for the broker.
 _MAX_UNCONFIRMED_BYTES = 64 << 20
+# So many messages between two that are asked for are read rather than jumped over.
+_PASSED_OVER = 1_000
 # Whether and after how long a topic's segments are removed, how long one is written to, and how long removing takes.
 _LIFETIME = ("cleanup.policy", "retention.ms", "segment.ms", "file.delete.delay.ms")
 
@@ -194,6 +196,42 @@ class KafkaTransport:
         """A source of the topic, from its beginning."""
         return KafkaSource(self._settings, topic)
 
+    def read_at(self, topic: str, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
+        """Messages by partition and offset: those that the topic still holds. None of a topic that is not there."""
+        with telling_unreachable(self._settings):
+            consumer = KafkaConsumer(
+                **client_options(self._settings),
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                max_partition_fetch_bytes=MAX_REQUEST_BYTES,
+            )
+            try:
+                there = consumer.partitions_for_topic(topic) or set()
+                found: dict[tuple[int, int], bytes] = {}
+                for number in sorted({partition for partition, _ in places} & there):
+                    offsets = sorted({offset for partition, offset in places if partition == number})
+                    part = _read_offsets(consumer, TopicPartition(topic, number), offsets, self._settings)
+                    found |= {(number, offset): value for offset, value in part.items()}
+                return found
+            finally:
+                consumer.close()
+
+    def lags(self, prefix: str, group: str) -> dict[str, int]:
+        """Of each topic whose name begins so, how many messages a consumer group has still to read; no dead letters."""
+        with telling_unreachable(self._settings):
+            consumer = KafkaConsumer(**client_options(self._settings), group_id=group, enable_auto_commit=False)
+            try:
+                names = sorted(name for name in consumer.topics() if name.startswith(prefix))
+                found = {}
+                for name in (one for one in names if not one.endswith(".rejected")):
+                    places = [TopicPartition(name, number) for number in consumer.partitions_for_topic(name) or ()]
+                    begins, ends = consumer.beginning_offsets(places), consumer.end_offsets(places)
+                    done = {place: consumer.committed(place) for place in places}
+                    found[name] = sum(ends[place] - max(begins[place], done[place] or 0) for place in places)
+                return found
+            finally:
+                consumer.close(autocommit=False)
+
     def receipts(self) -> KafkaReceipts:
         """The receipts of every run."""
         return KafkaReceipts(self._settings)
@@ -296,6 +334,36 @@ def telling_unreachable(settings: "Settings") -> Iterator[None]:
             f"Kafka at {settings.bootstrap_servers} does not answer ({_describe(error)}). "
             "Start it with `headwater up kafka`, or set HEADWATER_KAFKA__BOOTSTRAP_SERVERS."
         ) from error
+
+
+def _read_offsets(
+    consumer: KafkaConsumer, place: TopicPartition, offsets: Sequence[int], settings: "Settings"
+) -> dict[int, bytes]:
+    """Those of a partition's messages, by offsets in ascending order. What lies between them is passed over."""
+    consumer.assign([place])
+    begin, end = consumer.beginning_offsets([place])[place], consumer.end_offsets([place])[place]
+    left = deque(offset for offset in offsets if begin <= offset < end)
+    found: dict[int, bytes] = {}
+    if left:
+        consumer.seek(place, left[0])
+    heard = time.monotonic()
+    while left and consumer.position(place) < end:
+        if left[0] - consumer.position(place) > _PASSED_OVER:
+            consumer.seek(place, left[0])
+        records = consumer.poll(timeout_ms=500).get(place, [])
+        if records:
+            heard = time.monotonic()
+        elif time.monotonic() - heard > settings.kafka.timeout_seconds:
+            raise TransportError(
+                f"Kafka sent nothing of topic {place.topic} for {settings.kafka.timeout_seconds:.0f} s, and "
+                f"{len(left):,} messages are still to come. Check the broker with `headwater status` and its log."
+            )
+        for record in records:
+            while left and left[0] < record.offset:
+                left.popleft()  # compacted away
+            if left and left[0] == record.offset:
+                found[left.popleft()] = record.value or b""
+    return found
 
 
 def _lifetime(configs: Mapping[str, str]) -> timedelta | None:

@@ -9,11 +9,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from provenance_store.errors import InputError
+from provenance_store.errors import InputError, JobError
 from provenance_store.lake.layout import refuse_remote
+from provenance_store.model.files import in_turn
 from provenance_store.services import jvm
 from provenance_store.services.application import Stop, tell, tell_failure, tell_progress
-from provenance_store.settings import load_settings
+from provenance_store.settings import Settings, load_settings
 from provenance_store.streams.folders import Workshop, read_facts, run_folder
 from provenance_store.streams.query import StreamQuery, functions_of
 from spark_apps.session import open_session
@@ -42,6 +43,15 @@ def _run(chosen: argparse.Namespace) -> None:
     if facts and facts.is_finished and not Workshop(settings.home, chosen.run, query).folder.exists():
         raise InputError(f"Run {chosen.run!r} is finished: give a new one another id.")
     functions_of(query)  # one that is not there is told before Spark is started
+    try:
+        # Whoever started one before may have gone, and it goes on: two would write the same files.
+        with in_turn(settings.home.absolute() / "streams" / f".{chosen.run}.lock", wait=False):
+            _execute(chosen, settings, query)
+    except BlockingIOError:
+        raise JobError(f"Run {chosen.run!r} is executed already: end that, or wait for its end.") from None
+
+
+def _execute(chosen: argparse.Namespace, settings: Settings, query: StreamQuery) -> None:
     tell_progress("starting Spark")
     jars = sorted(jvm.fetch(settings, "spark", tell_progress).glob("*.jar"))
     spark = open_session(settings, "headwater-streams", jars)

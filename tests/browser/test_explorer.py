@@ -1,6 +1,7 @@
 """The explorer as a person uses it, in Airflow's own pages."""
 
 import json
+import os
 import re
 from pathlib import Path
 from urllib.parse import quote
@@ -8,6 +9,7 @@ from urllib.parse import quote
 from playwright.sync_api import Browser, Page, expect
 
 from tests.explorer_fixtures import BIG, TWITTER_DAG, TWITTER_RUN, ExplorerServer, LiveQuery
+from tests.item_monitor import LINES, RUN
 
 MOST_MILLISECONDS = 200
 
@@ -258,3 +260,41 @@ def test_a_running_query_has_badges_and_grows(open_page, live_query: LiveQuery):
     expect(record_node(page, more)).to_be_visible()
     page.goto(page.url.split("#")[0] + record_path(live_query.expired).removeprefix("/headwater/explorer"))
     expect(panel.get_by_text("expired", exact=True)).to_be_visible()
+
+
+def test_from_a_stream_job_to_the_step_where_a_sum_runs_over(open_page, stream_run: str):
+    page: Page = open_page("uma", "/headwater/explorer", scheme="dark")
+    page.get_by_role("navigation", name="Parts").get_by_role("button", name="Streams").click()
+    page.get_by_role("row", name=RUN).get_by_role("button", name=RUN).click()
+    page.get_by_label("Dataset").select_option("item-warnings")
+    page.get_by_role("row", name="ABNORMAL").get_by_role("button").click()
+    expect(page.get_by_role("heading", name="Made from")).to_be_visible()
+    for line in LINES:
+        expect(page.get_by_role("cell", name=line)).to_be_visible()
+    page.get_by_role("button", name="Replay step by step").click()
+    steps = page.get_by_role("group", name="Steps")
+    expect(steps.get_by_role("status")).to_have_text("Step 1 of 6")
+    expect(steps.get_by_role("button", name="Previous")).to_be_disabled()
+    steps.get_by_role("button", name="Next").click()
+    expect(steps.get_by_role("status")).to_have_text("Step 2 of 6")
+    page.keyboard.press("End")
+    expect(steps.get_by_role("status")).to_have_text("Step 6 of 6")
+    page.keyboard.press("ArrowLeft")
+    step = page.get_by_role("region", name="Step 5")
+    expect(step.get_by_role("heading", name="visits aggregate")).to_be_visible()
+    inputs = step.get_by_role("list", name="Inputs")
+    expect(inputs.get_by_text("contributes")).to_have_count(len(LINES))
+    expect(step.get_by_role("list", name="Outputs").get_by_text("-2147483639")).to_be_visible()
+    step.get_by_role("button", name="that did not contribute").first.click()
+    expect(inputs.get_by_role("listitem")).to_have_count(46)
+    if folder := os.environ.get("EXPLORER_FIGURES"):
+        page.screenshot(path=Path(folder) / "explorer-replay-dark.png")
+
+
+def test_who_may_only_look_is_offered_no_replay(open_page, stream_run: str):
+    page: Page = open_page("vera", f"/headwater/explorer#/result/{quote(stream_run, safe='')}")
+    expect(page.get_by_text("Contents may be personal")).to_be_visible()
+    expect(page.get_by_role("button", name="Replay step by step")).to_be_disabled()
+    expect(page.get_by_text("1769192")).to_have_count(0)
+    page.goto(page.url.replace("#/result/", "#/replay/"))
+    expect(page.get_by_role("alert").get_by_text("does not allow this")).to_be_visible()

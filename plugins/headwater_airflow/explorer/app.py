@@ -4,13 +4,14 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
-from headwater_airflow.explorer import lineage, page, purging
+from headwater_airflow.explorer import lineage, page, purging, streams
 from provenance_store.errors import (
     AuditError,
     GraphError,
     HeadwaterError,
     InputError,
     SettingsError,
+    TransportError,
     UnknownRecordError,
     UnknownRunError,
 )
@@ -21,6 +22,7 @@ _STATUSES: tuple[tuple[type[HeadwaterError], int], ...] = (
     (UnknownRunError, 404),
     (InputError, 400),
     (GraphError, 503),
+    (TransportError, 503),
     (SettingsError, 503),
     (AuditError, 503),
 )
@@ -29,7 +31,7 @@ _STATUSES: tuple[tuple[type[HeadwaterError], int], ...] = (
 def make_app() -> FastAPI:
     """The app. It has no pages that describe it, which FastAPI would open to everyone."""
     made = FastAPI(title="Headwater explorer", docs_url=None, redoc_url=None, openapi_url=None)
-    for router in (lineage.router, purging.router, page.router):
+    for router in (lineage.router, streams.router, purging.router, page.router):
         made.include_router(router)
     made.add_exception_handler(HeadwaterError, _tell_error)
     made.add_exception_handler(RequestValidationError, _tell_invalid)

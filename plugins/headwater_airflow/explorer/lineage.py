@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel, Field
 
 from headwater_airflow.explorer import dag_runs
+from headwater_airflow.explorer.answers import as_json
 from headwater_airflow.explorer.guards import Graph, User, is_allowed_to_purge, may_view, open_graph
 from provenance_store.errors import InputError
 from provenance_store.export import write_answer
@@ -60,7 +61,7 @@ class ExportBody(BaseModel):
 @router.get("/health", dependencies=[may_view, Depends(open_graph)])
 def health() -> Response:
     """Whether Neo4j answers: where it does not, opening it raises the error that says so."""
-    return _json({"neo4j": "up"})
+    return as_json({"neo4j": "up"})
 
 
 @router.get("/overview", dependencies=[may_view])
@@ -68,7 +69,7 @@ def overview(graph: Graph, user: User, dag: str | None = None) -> Response:
     """The lake from above, of all runs or of those of one DAG, and what this user may do."""
     runs = None if dag is None else dag_runs.runs_of(dag, {feed.dic for feed in graph.datasets()}, user)
     seen = graph.overview(runs=runs)
-    return _json({"datasets": seen.datasets, "feeds": seen.feeds, "may_purge": is_allowed_to_purge(user)})
+    return as_json({"datasets": seen.datasets, "feeds": seen.feeds, "may_purge": is_allowed_to_purge(user)})
 
 
 @router.post("/search", dependencies=[may_view])
@@ -84,7 +85,7 @@ def search(body: SearchBody, graph: Graph) -> Response:
     else:
         raise InputError("Type the name of a dataset, or the beginning of a record's id.")
     found = graph.browse(prefix, after=body.after, limit=body.limit)
-    return _json({"datasets": datasets, "records": found.records, "more": found.more})
+    return as_json({"datasets": datasets, "records": found.records, "more": found.more})
 
 
 @router.get("/record", dependencies=[may_view])
@@ -96,7 +97,7 @@ def record(id: RecordId, graph: Graph) -> Response:  # noqa: A002 - the name tha
     }
     told = {side: {"records": len(found), "verdict": found.verdict} for side, found in sides.items()}
     (live,) = graph.liveness([id])
-    return _json({"id": id, "purge": _purges(graph, [id]).get(id), "state": live.state, "live": live.runs, **told})
+    return as_json({"id": id, "purge": _purges(graph, [id]).get(id), "state": live.state, "live": live.runs, **told})
 
 
 @router.get("/neighbours", dependencies=[may_view])
@@ -120,7 +121,7 @@ def neighbours(
     ids = [record.id for record in page.records]
     purges = _purges(graph, ids)
     states = {one.id: one.state for one in graph.liveness([id, *ids])}
-    return _json(
+    return as_json(
         {
             "state": states[id],
             "verdict": found.verdict,
@@ -141,7 +142,7 @@ def neighbours(
 def run(run: Annotated[str, Query(min_length=1, max_length=500)], graph: Graph, user: User) -> Response:
     """The account of one run, and the DAG run that it was made by, where there is one that this user may see."""
     facts = graph.describe_run(run)
-    return _json(msgspec.to_builtins(facts) | {"dag_run": dag_runs.find([(run, facts.dic)], user).get(run)})
+    return as_json(msgspec.to_builtins(facts) | {"dag_run": dag_runs.find([(run, facts.dic)], user).get(run)})
 
 
 @router.post("/export", dependencies=[may_view])
@@ -174,8 +175,3 @@ def _purges(graph: LakeGraph, ids: Sequence[str]) -> dict[str, str]:
 def _with_dag_runs(runs: list[CrossedRun], user: User) -> list[dict[str, Any]]:
     found = dag_runs.find([(one.run, one.dic) for one in runs], user)
     return [msgspec.to_builtins(one) | {"dag_run": found.get(one.run)} for one in runs]
-
-
-def _json(told: Any) -> Response:
-    # An answer is of one moment, and a proxy would keep it for the next user.
-    return Response(msgspec.json.encode(told), media_type="application/json", headers={"Cache-Control": "no-store"})

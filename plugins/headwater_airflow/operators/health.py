@@ -56,3 +56,26 @@ class CheckRetentionOperator(HeadwaterOperator):
 
         with hook.get_conn() as graph:
             refuse("The retention of the lake graph", find_overdue(hook.settings, graph))
+
+
+class CheckStreamsOperator(HeadwaterOperator):
+    """No stream job stands still, drops more than a share of what comes, or tells more live than is followed."""
+
+    template_fields: Sequence[str] = (*HeadwaterOperator.template_fields, "minutes", "share", "most_behind")
+
+    def __init__(
+        self, *, minutes: float = 60.0, share: float = 0.01, most_behind: int = 100_000, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.minutes = minutes
+        self.share = share
+        self.most_behind = most_behind
+
+    def run(self, context: Context, hook: HeadwaterHook) -> None:
+        """Look at all runs of stream queries."""
+        from provenance_store.health.streams import check_streams
+
+        found = check_streams(
+            hook.settings, minutes=float(self.minutes), share=float(self.share), most=int(self.most_behind)
+        )
+        refuse("The stream jobs of the lake", found)

@@ -3,10 +3,10 @@
 import pytest
 
 from provenance_store.purge.selection import open_selection, read_ids
-from tests.explorer_fixtures import SELECTION, VIEWED, ExplorerServer
+from tests.explorer_fixtures import REPLAY, SELECTION, VIEWED, ExplorerServer
 
 
-@pytest.mark.parametrize(("method", "path", "body"), [*VIEWED, SELECTION])
+@pytest.mark.parametrize(("method", "path", "body"), [*VIEWED, SELECTION, REPLAY])
 def test_who_is_not_logged_in_gets_nothing(explorer_server: ExplorerServer, method, path, body):
     with explorer_server.client() as nobody:
         answer = nobody.request(method, path, json=body)

@@ -126,6 +126,89 @@ export interface Param {
   schema: { title?: string; type?: string | string[]; description?: string };
 }
 
+/** A run of a stream query; times are milliseconds. */
+export interface Job {
+  run: string;
+  query: string;
+  state: "running" | "finished";
+  until: number | null;
+  late: number;
+  rejected: number;
+  read: string[];
+  results: string[];
+  heard: string;
+  faults: string[];
+}
+
+/** Of a run under way, how much of what it told is not in the lake graph yet; null where it tells nothing. */
+export interface Lag {
+  lag: number | null;
+  faults: string[];
+}
+
+export interface Result {
+  id: string;
+  dataset: string;
+  time: number;
+  content: unknown;
+}
+
+export interface Results {
+  results: Result[];
+  may_see_contents: boolean;
+}
+
+export interface SourceOf {
+  id: string;
+  stream: string;
+  time: number;
+  step: number;
+  checkpoint: number | null;
+  content: unknown;
+}
+
+export interface Sources {
+  result: string;
+  run: string;
+  query: string;
+  exact: boolean;
+  sources: SourceOf[];
+  note: string | null;
+  may_see_contents: boolean;
+}
+
+export interface Shown {
+  stream: string;
+  timestamp: number;
+  content: unknown;
+  contributes: boolean;
+  id: string | null;
+}
+
+/** One operator at work once. */
+export interface Step {
+  number: number;
+  operator: string;
+  operation: string;
+  at: number;
+  inputs: Shown[][];
+  outputs: Shown[];
+  before: Record<string, unknown>;
+  after: Record<string, unknown>;
+}
+
+export interface Session {
+  result: string;
+  run: string;
+  query: string;
+  content: unknown;
+  checkpoint: number | null;
+  given: "contributing" | "lane";
+  events: number;
+  same: boolean;
+  steps: Step[];
+}
+
 /** What went wrong, in the server's own sentence where it had one. */
 export class ApiError extends Error {
   constructor(
@@ -187,6 +270,12 @@ export const api = {
     (await post("export", body)).blob(),
   select: async (body: SelectionBody): Promise<Selection> =>
     (await (await post("selections", body)).json()) as Selection,
+  jobs: (signal?: AbortSignal) => get<Job[]>("streams/jobs", {}, signal),
+  lags: (signal?: AbortSignal) => get<Record<string, Lag>>("streams/lags", {}, signal),
+  results: (query: Record<string, string | number>, signal?: AbortSignal) =>
+    get<Results>("streams/results", query, signal),
+  sources: (id: string, signal?: AbortSignal) => get<Sources>("streams/sources", { id }, signal),
+  replay: (id: string, signal?: AbortSignal) => get<Session>("streams/replay", { id }, signal),
 };
 
 export type SelectionBody =

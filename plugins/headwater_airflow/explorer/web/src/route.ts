@@ -1,16 +1,23 @@
 /** What the page shows, kept behind the `#` of its address: that part is never sent, and the back button knows it. */
 import { useSyncExternalStore } from "react";
 
-export type Route = { view: "lake" } | { view: "dataset"; name: string } | { view: "record"; id: string };
+export type StreamRoute =
+  | { view: "streams" }
+  | { view: "job"; run: string }
+  | { view: "result"; id: string }
+  | { view: "replay"; id: string };
+export type Route = { view: "lake" } | { view: "dataset"; name: string } | { view: "record"; id: string } | StreamRoute;
 
 const LAKE: Route = { view: "lake" };
 
 function read(hash: string): Route {
-  const [, view, value] = /^#\/(dataset|record)\/(.+)$/.exec(hash) ?? [];
+  if (hash === "#/streams") return { view: "streams" };
+  const [, view, value] = /^#\/(dataset|record|job|result|replay)\/(.+)$/.exec(hash) ?? [];
   if (!view || !value) return LAKE;
   try {
     const text = decodeURIComponent(value);
-    return view === "dataset" ? { view, name: text } : { view: "record", id: text };
+    if (view === "dataset") return { view, name: text };
+    return view === "job" ? { view, run: text } : { view: view as "record" | "result" | "replay", id: text };
   } catch {
     return LAKE; // an address that someone cut short
   }
@@ -33,8 +40,26 @@ export function useRoute(): Route {
 }
 
 export function go(route: Route): void {
-  const value = route.view === "dataset" ? route.name : route.view === "record" ? route.id : "";
-  location.hash = route.view === "lake" ? "#/" : `#/${route.view}/${encodeURIComponent(value)}`;
+  location.hash = addressOf(route);
+}
+
+function addressOf(route: Route): string {
+  switch (route.view) {
+    case "lake":
+      return "#/";
+    case "streams":
+      return "#/streams";
+    case "dataset":
+      return `#/dataset/${encodeURIComponent(route.name)}`;
+    case "job":
+      return `#/job/${encodeURIComponent(route.run)}`;
+    default:
+      return `#/${route.view}/${encodeURIComponent(route.id)}`;
+  }
+}
+
+export function isOfStreams(route: Route): route is StreamRoute {
+  return route.view === "streams" || route.view === "job" || route.view === "result" || route.view === "replay";
 }
 
 /** The DAG on whose page this one stands, if any. */

@@ -36,3 +36,19 @@ export function shorten(text: string, most: number): string {
   const end = Math.ceil((most - 1) * 0.6);
   return `${text.slice(0, most - 1 - end)}…${text.slice(-end)}`;
 }
+
+/** After all times: nothing can come any more. As the server tells it, beyond what a number here holds exactly. */
+const END = 2 ** 60;
+
+/** An event's time, in UTC as everywhere; a number where it is no date. */
+export function time(milliseconds: number | null): string {
+  if (milliseconds === null) return "";
+  if (milliseconds >= END) return "all";
+  const date = new Date(milliseconds);
+  return Number.isNaN(date.getTime()) ? String(milliseconds) : date.toISOString().replace("T", " ").replace("Z", "");
+}
+
+/** A content as JSON on one line. */
+export function text(content: unknown): string {
+  return content === null || content === undefined ? "" : JSON.stringify(content);
+}
