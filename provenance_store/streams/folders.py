@@ -90,6 +90,12 @@ def write_facts(lake: Path, facts: RunFacts) -> None:
     write_whole(run_folder(lake, facts.run) / RUN_FILE, msgspec.json.format(msgspec.json.encode(facts)) + b"\n")
 
 
+def under_way(home: Path) -> Iterator[tuple[str, StreamQuery]]:
+    """The runs that were begun here and have not ended."""
+    for path in sorted((home.absolute() / "streams").glob(f"[!.]*/kept/{QUERY_FILE}")):
+        yield path.parent.parent.name, StreamQuery.read(path)
+
+
 class Workshop:
     """The folder of a run that is under way."""
 

@@ -290,6 +290,11 @@ def draft_of(lake: Path, run: str, purge: str) -> Path:
     return run_folder(lake, run) / f".{KEYS}.{purge}"
 
 
+def discard(lake: Path, run: str, purge: str) -> None:
+    """Remove keys that were drafted."""
+    shutil.rmtree(draft_of(lake, run, purge), ignore_errors=True)
+
+
 def switch(lake: Path, run: str, purge: str) -> None:
     """Put drafted keys in the place of a run's; killed on the way and called again, it goes on."""
     folder, draft = run_folder(lake, run), draft_of(lake, run, purge)
