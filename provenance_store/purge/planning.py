@@ -83,7 +83,10 @@ def make_plan(
             by=who,
             expires=(now + valid).isoformat(),
             verdict=worst_verdict(run.verdict for run in reached.runs),
-            incomplete=[*find_doubts(reached, steps, moment.made, moment.runs, live), *streams.doubts(remade)],
+            incomplete=[
+                *find_doubts(reached, steps, moment.made, moment.runs, live, streams.listed),
+                *streams.doubts(remade),
+            ],
             holds=decided.holds,
             gone=reached.gone,
             steps=steps,

@@ -92,8 +92,8 @@ class StreamRuns:
         give = f"Give the datasets of its sinks another policy in {catalogue.path}."
         if not opened.facts.is_finished:
             raise InputError(
-                f"Run {run} of {query.name} goes on, and its results cannot be made anew while it does: stop and finish "
-                "it, then plan again."
+                f"Run {run} of {query.name} goes on, and its results cannot be made anew while it does: stop and "
+                "finish it, then plan again."
             )
         if cached := [source.name for source in query.sources if source.cache is not None]:
             raise InputError(
@@ -134,18 +134,19 @@ class StreamRuns:
     def _told(self) -> list[str]:
         """The runs whose assertions tell of touched records."""
         versions = set(self._touched.select(pl.format("{}/{}", "dataset", "version")).to_series())
-        return [run for run in self._listed if versions.intersection(self.open(run).facts.read) and self.lanes(run)]
+        return [run for run in self.listed if versions.intersection(self.open(run).facts.read) and self.lanes(run)]
 
     @cached_property
-    def _listed(self) -> list[str]:
+    def listed(self) -> list[str]:
+        """The runs whose assertions are in the lake."""
         if isinstance(self._lake, RemotePath):
             return []  # streams write lakes on this machine
         return sorted(path.parent.name for path in (self._lake / STREAMS).glob("*/run.json"))
 
     def _going_on(self) -> Iterator[tuple[str, StreamQuery]]:
         """Runs that are not finished and read datasets of touched records."""
-        found = {run: query for run, query in under_way(self._home) if run not in self._listed}
-        found |= {run: self.open(run).query for run in self._listed if not self.open(run).facts.is_finished}
+        found = {run: query for run, query in under_way(self._home) if run not in self.listed}
+        found |= {run: self.open(run).query for run in self.listed if not self.open(run).facts.is_finished}
         for run, query in sorted(found.items()):
             if self._datasets & {source.dataset for source in query.sources}:
                 yield run, query

@@ -5,6 +5,7 @@ with what other code computes from the sources: the entry points `headwater.chec
 for again at any later time; what purges that came after did to the same versions is taken into account.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -275,7 +276,9 @@ class _History:
 
     def __init__(self, lake: Path, stored: StoredPlan, done: Sequence[StepDone]) -> None:
         self._purge = stored.id
-        certified = ((known.plan, one) for known in certificate.read_all(lake) for one in known.done)
+        certificates = list(certificate.read_all(lake))
+        self._numbers: dict[str, float] = {known.plan: known.number for known in certificates}
+        certified = ((known.plan, one) for known in certificates for one in known.done)
         self._done = {(purge, one.dataset, one.version): one for purge, one in certified}
         self._done |= {(stored.id, one.dataset, one.version): one for one in done}
 
@@ -289,8 +292,9 @@ class _History:
 
     def is_last(self, version: Version) -> bool:
         """Whether no purge changed the version after this one."""
-        purges = version.marker().get("purged", [])
-        return self._purge not in purges or purges[-1] == self._purge
+        ours = self._numbers.get(self._purge, math.inf)
+        others = [purge for purge in version.marker().get("purged", []) if purge != self._purge]
+        return all(self._numbers.get(purge, math.inf) <= ours for purge in others)
 
     def deleted(self, version: Version) -> int:
         """How many records of the version purges took out, other than by making them anew."""
