@@ -142,6 +142,8 @@ class _Purge:
     def tell_graph(self) -> None:
         """Replace the graphs of runs that were made anew whole, and bury what was removed."""
         self._remaking.merge()
+        for run in self._streams.runs():
+            self._graph.forget_assertions(run)
         reach("graphs replaced")
         bury(self._settings, self._graph, self._stored)
         self._remaking.clean()

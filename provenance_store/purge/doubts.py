@@ -16,6 +16,7 @@ def find_doubts(
     made: Mapping[str, Made],
     runs: Mapping[str, KnownRun],
     live: Iterable[LiveCount] = (),
+    *,
     asserted: Collection[str] = (),
 ) -> Iterator[str]:
     """Nothing, where provenance is complete, and none of the records may still lead to anything."""

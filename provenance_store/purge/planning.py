@@ -84,7 +84,7 @@ def make_plan(
             expires=(now + valid).isoformat(),
             verdict=worst_verdict(run.verdict for run in reached.runs),
             incomplete=[
-                *find_doubts(reached, steps, moment.made, moment.runs, live, streams.listed),
+                *find_doubts(reached, steps, moment.made, moment.runs, live, asserted=streams.listed),
                 *streams.doubts(remade),
             ],
             holds=decided.holds,

@@ -51,12 +51,12 @@ class StreamSteps:
 
     def switch(self) -> None:
         """Put the keys that were drafted in the place of those of runs that were made anew."""
-        for run in self._runs():
+        for run in self.runs():
             remaking.switch(self._settings.lake, run, self._stored.id)
 
     def discard(self) -> None:
         """Remove what was drafted."""
-        for run in self._runs():
+        for run in self.runs():
             remaking.discard(self._settings.lake, run, self._stored.id)
 
     def forget(self) -> list[str]:
@@ -72,7 +72,8 @@ class StreamSteps:
     def _steps(self, run: str) -> list[Step]:
         return [step for step in self._stored.plan.steps if step.run == run and step.lanes]
 
-    def _runs(self) -> list[str]:
+    def runs(self) -> list[str]:
+        """The runs whose results are made anew."""
         return sorted({step.run for step in self._stored.plan.steps if step.lanes and step.run})
 
     def _make(self, run: str) -> dict[tuple[str, str], Changes]:
