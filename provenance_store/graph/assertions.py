@@ -28,6 +28,14 @@ def store_assertions(connection: Connection, run: StreamRun) -> int:
     return stored
 
 
+def forget_assertions(connection: Connection, run: str) -> int:
+    """Remove what is stored of a run; how many there were."""
+    parameters, count = {"run": run, "most": _AT_ONCE}, 0
+    while some := connection.write(lambda tx: tx.run(cypher("assertions_forget"), parameters).single(strict=True)[0]):
+        count += some
+    return count
+
+
 def _parts(keys: Keys) -> Iterator[list[list[int]]]:
     columns = (keys.sequences.tolist(), keys.timestamps.tolist(), keys.delays.tolist())
     rows = [list(row) for row in zip(*columns, strict=True)]

@@ -11,7 +11,7 @@ from neo4j import ManagedTransaction
 
 from provenance_store.errors import GraphError
 from provenance_store.graph.answer import Answer, Feed
-from provenance_store.graph.assertions import store_assertions
+from provenance_store.graph.assertions import forget_assertions, store_assertions
 from provenance_store.graph.audit import Audit
 from provenance_store.graph.backup import Manifest, Tell, read_keys, take_backup
 from provenance_store.graph.connection import Connection, cypher
@@ -122,6 +122,15 @@ class LakeGraph:
             {"run": run},
             lambda: store_assertions(self._connection, StreamRun(self._lake, run)),
             lambda stored: {"rows": stored},
+        )
+
+    def forget_assertions(self, run: str) -> int:
+        """Remove the keys of a stream run's events that were stored for Cypher; how many there were."""
+        return self._audit.keep(
+            "assertions forgotten",
+            {"run": run},
+            lambda: forget_assertions(self._connection, run),
+            lambda forgotten: {"rows": forgotten},
         )
 
     def prune(

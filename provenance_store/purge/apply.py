@@ -13,9 +13,9 @@ from provenance_store.errors import InputError
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.lake.catalogue import Catalogue
 from provenance_store.lake.drafts import begin_draft, discard, draft_of, switch
-from provenance_store.lake.layout import Version, version_of
+from provenance_store.lake.layout import Version, resolve, version_of
 from provenance_store.model.failpoints import reach
-from provenance_store.model.files import in_turn
+from provenance_store.model.files import in_turn, write_whole
 from provenance_store.purge import edits, folders
 from provenance_store.purge.approval import check_may_begin, read_approval
 from provenance_store.purge.burial import bury
@@ -26,6 +26,7 @@ from provenance_store.purge.fingerprints import fingerprint_records
 from provenance_store.purge.journal import Journal
 from provenance_store.purge.plan import Step, StoredPlan, open_plan
 from provenance_store.purge.remaking import Remaking, Rerun
+from provenance_store.purge.stream_steps import StreamSteps
 from provenance_store.purge.verify import verify
 from provenance_store.settings import Settings
 
@@ -55,12 +56,13 @@ def apply(settings: Settings, graph: LakeGraph, name: str, engine: Engine, say: 
             purge.draft()
             purge.switch()
             purge.tell_graph()
+            purge.forget()
             journal.note_end()
         reach("purge ended")
         done = list(journal.done.values())
         say("verifying")
         findings = verify(settings, graph, stored, done)
-        return issue(settings, stored, approval, done, findings, journal.began, journal.ended or "")
+        return issue(settings, stored, approval, done, findings, journal.began, journal.ended or "", journal.forgotten)
 
 
 @contextmanager
@@ -94,6 +96,7 @@ def _begin(settings: Settings, graph: LakeGraph, stored: StoredPlan) -> Journal:
 def _give_up(settings: Settings, stored: StoredPlan, journal: Journal) -> None:
     for step in stored.plan.steps:
         discard(draft_of(version_of(settings.lake, step.dataset, step.version), stored.id))
+    StreamSteps(settings, stored, lambda reference: resolve(settings.lake, reference)).discard()
     journal.give_up()
 
 
@@ -109,6 +112,7 @@ class _Purge:
         self._say = say
         self._catalogue = Catalogue.load(settings.lake)
         self._remaking = Remaking(settings, graph, stored, rerun=engine.rerun, current=self._current)
+        self._streams = StreamSteps(settings, stored, self._current)
 
     def draft(self) -> None:
         """Draft every version that changes."""
@@ -129,6 +133,8 @@ class _Purge:
         for step in self._stored.plan.steps:
             switch(self._version(step), draft_of(self._version(step), self._stored.id))
             reach("version switched")
+        self._streams.switch()
+        reach("assertions switched")
         for step in self._stored.plan.steps:
             discard(draft_of(self._version(step), self._stored.id))
             reach("old version removed")
@@ -136,15 +142,24 @@ class _Purge:
     def tell_graph(self) -> None:
         """Replace the graphs of runs that were made anew whole, and bury what was removed."""
         self._remaking.merge()
+        for run in self._streams.runs():
+            self._graph.forget_assertions(run)
         reach("graphs replaced")
         bury(self._settings, self._graph, self._stored)
         self._remaking.clean()
+
+    def forget(self) -> None:
+        """Remove what streams keep of events to replay from."""
+        self._journal.note_forgotten(self._streams.forget())
+        reach("checkpoints forgotten")
 
     def _draft(self, step: Step) -> StepDone:
         version = self._version(step)
         draft = begin_draft(version, self._stored.id)
         made = self._edits(step, version)
         self._engine.rewrite([(version, file, edit, draft) for file, edit in made.by_file.items()])
+        for name, lines in made.new.items():
+            write_whole(draft.path / name, b"".join(line + b"\n" for line in lines))
         reach("files written")
         self._remaking.note(step, made, draft)
         return made.done
@@ -156,6 +171,8 @@ class _Purge:
             return edits.delete(step, told, records)
         if step.policy == "redact":
             return edits.redact(step, told, records, version)
+        if step.lanes:
+            return self._streams.edits(step)
         return edits.recompute(step, told, records, version, self._remaking.remake(step))
 
     def _version(self, step: Step) -> Version:

@@ -48,6 +48,8 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[Finding]
     # Where records cannot be deleted singly, and when they have expired.
     topics: list[Topic]
+    # Stream runs of whose events nothing is kept any more to replay from: checkpoints and caches were removed.
+    forgotten: list[str] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def passed(self) -> bool:
@@ -63,6 +65,7 @@ def issue(  # noqa: PLR0917 - in the order in which a purge gets to know them
     findings: Sequence[Finding],
     began: str,
     ended: str,
+    forgotten: Sequence[str] = (),
 ) -> Certificate:
     """Certify a purge; one that has its certificate keeps it."""
     folder = _folder(settings.lake)
@@ -86,6 +89,8 @@ def issue(  # noqa: PLR0917 - in the order in which a purge gets to know them
             done=sorted(done, key=lambda one: (one.dataset, one.version)),
             findings=list(findings),
             topics=stored.plan.topics,
+            # Left out where there is none, as in certificates that were written before there were streams.
+            forgotten=list(forgotten) or msgspec.UNSET,
         )
         create_whole(_path(folder, certificate.number), _encode(certificate))
     return certificate

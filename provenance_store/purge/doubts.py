@@ -1,6 +1,6 @@
 """Why the lake graph may not know all that was made from records: sentences for the plan and its reader."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from provenance_store.graph.consequences import KnownRun
 from provenance_store.graph.liveness import LiveCount
@@ -16,14 +16,17 @@ def find_doubts(
     made: Mapping[str, Made],
     runs: Mapping[str, KnownRun],
     live: Iterable[LiveCount] = (),
+    *,
+    asserted: Collection[str] = (),
 ) -> Iterator[str]:
     """Nothing, where provenance is complete, and none of the records may still lead to anything."""
     crossed = {run.run for run in reached.runs} | {step.run for step in steps if step.run in runs and step.run}
     told = {run.run for run in reached.runs if run.verdict == "complete"}
     for name in sorted(crossed):
         known = runs.get(name)
-        # Of a stream's run the lake graph knows versions; where its assertions told of records, nothing is in doubt.
-        if not (known and STREAM in known.marks and name in told):
+        # Of a stream's run the lake graph knows versions; where its assertions tell of records, nothing is in doubt.
+        is_told = name in told or (name in asserted and known is not None and not known.live)
+        if not (known and STREAM in known.marks and is_told):
             yield from _of_run(name, known)
     for count in live:
         yield from _of_live(count)

@@ -1,6 +1,6 @@
 """What a step does to the files of its version: records taken out, changed and appended, file by file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,6 +32,8 @@ class Edits:
     appended_to: str | None = None
     appended: Sequence[int] = ()
     matched: Matched | None = None
+    # Files that are new, by name, with their lines.
+    new: Mapping[str, Sequence[bytes]] = field(default_factory=dict)
 
 
 def delete(step: Step, told: Dataset, records: pl.DataFrame) -> Edits:

@@ -4,6 +4,7 @@ While it drafts, nothing in the lake has changed, and all of it can be given up.
 only forward: every draft is whole by then, and each switch can be asked for again.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,8 @@ class _Noted(msgspec.Struct, frozen=True, kw_only=True):
     # What was done to a version, by its reference, once its draft is whole.
     drafted: dict[str, StepDone] = {}
     switching: bool = False
+    # Stream runs of which nothing is kept any more to replay from.
+    forgotten: list[str] = []
     ended: str | None = None
 
 
@@ -74,6 +77,15 @@ class Journal:
     def note_switching(self) -> None:
         """All drafts are whole, and versions will be switched."""
         self._note(switching=True)
+
+    @property
+    def forgotten(self) -> list[str]:
+        """The stream runs of which nothing is kept any more to replay from."""
+        return self._noted.forgotten
+
+    def note_forgotten(self, runs: Sequence[str]) -> None:
+        """What was kept of these stream runs is removed."""
+        self._note(forgotten=list(runs))
 
     def note_end(self) -> None:
         """The lake is as planned."""

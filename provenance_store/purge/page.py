@@ -55,6 +55,9 @@ def _lines(plan: Plan) -> Iterator[str]:
             ["topic", "expired by"],
             ((topic.name, _time(topic.until) if topic.until else "not known") for topic in plan.topics),
         )
+    if plan.forgets:
+        yield "<h2>Stream runs whose checkpoints and cached events are removed</h2>"
+        yield from _list(plan.forgets)
     yield "</body></html>"
 
 

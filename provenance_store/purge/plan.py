@@ -76,6 +76,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     subtracts: bool = False
     # So many records of its inputs must be read.
     reads: int = 0
+    # Of results of a stream that are made anew, the lanes of its run that are.
+    lanes: list[int] = []
 
     @property
     def reference(self) -> str:
@@ -116,6 +118,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     # Inputs before outputs.
     steps: list[Step]
     topics: list[Topic]
+    # Stream runs that took in touched records: what is kept of their events, to replay from, goes.
+    forgets: list[str] = []
     # By what it is told that the lake has moved on: see `state.py`.
     state: dict[str, str]
     records_digest: str

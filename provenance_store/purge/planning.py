@@ -1,6 +1,6 @@
 """Makes the plan of a purge: reads the lake and the lake graph, and changes neither."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from provenance_store.purge.reaching import reach
 from provenance_store.purge.selection import check_who, open_selection, read_ids
 from provenance_store.purge.standing import PLACE, Lake
 from provenance_store.purge.steps import Steps
+from provenance_store.purge.streams import StreamRuns
 from provenance_store.settings import Settings
 from provenance_store.streams.live_messages import topic_of as live_topic_of
 from provenance_store.transport.kafka import KafkaTransport
@@ -62,12 +63,14 @@ def make_plan(
     say(f"tracing {len(selected):,} records")
     reached = reach(lake, graph, selected, selection=chosen.id)
     say("deciding what becomes of each version")
-    decided = Steps(lake.catalogue, moment.made, moment.runs).decide(reached)
+    streams = StreamRuns(settings.lake, settings.home, reached.rows)
+    decided = Steps(lake.catalogue, moment.made, moment.runs, streams).decide(reached)
     rows = _of_steps(reached.rows, decided.steps)
     say("finding what has to be read to make records anew")
     going = _going(rows, decided.steps)
     read = {step.reference: _inputs(lake, graph, step, reached.names, going) for step in decided.steps}
-    steps = [msgspec.structs.replace(step, reads=step.reads or read[step.reference].height) for step in decided.steps]
+    steps = [msgspec.structs.replace(step, reads=_count_read(step, streams, going, read)) for step in decided.steps]
+    remade = {step.run for step in steps if step.lanes and step.run}
     live = graph.count_liveness(reached.names["id"].to_list())
     touched = {step.reference for step in steps}
     told_of = [one.dic for one in moment.made.values() if touched.intersection([one.reference, *one.inputs])]
@@ -80,11 +83,15 @@ def make_plan(
             by=who,
             expires=(now + valid).isoformat(),
             verdict=worst_verdict(run.verdict for run in reached.runs),
-            incomplete=list(find_doubts(reached, steps, moment.made, moment.runs, live)),
+            incomplete=[
+                *find_doubts(reached, steps, moment.made, moment.runs, live, asserted=streams.listed),
+                *streams.doubts(remade),
+            ],
             holds=decided.holds,
             gone=reached.gone,
             steps=steps,
-            topics=find_topics(settings, now, dics, _streams(dics, moment.runs.values(), live)),
+            topics=find_topics(settings, now, dics, _streams(dics, moment.runs.values(), live), streams.topics),
+            forgets=streams.readers,
             state=moment.state(steps),
             records_digest=records_digest,
             inputs_digest=inputs_digest,
@@ -126,6 +133,12 @@ def _placed(step: Step, there: pl.DataFrame) -> pl.DataFrame:
     return placed.select(_NO_INPUTS.columns)
 
 
+def _count_read(step: Step, streams: StreamRuns, going: pl.DataFrame, read: Mapping[str, pl.DataFrame]) -> int:
+    if step.lanes and step.run:
+        return streams.count_events(step.run, going)
+    return step.reads or read[step.reference].height
+
+
 def _going(rows: pl.DataFrame, steps: Sequence[Step]) -> pl.DataFrame:
     """The records that the plan deletes, and their places."""
     told = [(step.dataset, step.version, step.policy) for step in steps]
@@ -139,9 +152,11 @@ def _streams(dics: Collection[str], runs: Iterable[KnownRun], live: Iterable[Liv
     return {run.dic for run in runs if run.dic in dics and STREAM in run.marks} | {one.query for one in live}
 
 
-def find_topics(settings: Settings, now: datetime, dics: Iterable[str], streams: Iterable[str] = ()) -> list[Topic]:
-    """The topics that tell of touched records, those of stream queries live, and until when at most."""
-    names = sorted([*map(topic_of, dics), *map(live_topic_of, streams)])
+def find_topics(
+    settings: Settings, now: datetime, dics: Iterable[str], streams: Iterable[str] = (), sources: Iterable[str] = ()
+) -> list[Topic]:
+    """The topics that tell of touched records, those of stream queries live, or that they came along; until when."""
+    names = sorted({*map(topic_of, dics), *map(live_topic_of, streams), *sources})
     if settings.recordings is not None:
         return [Topic(name, None) for name in names]  # and they lie in a folder, as long as someone keeps them
     try:

@@ -18,6 +18,7 @@ from provenance_store.lake.catalogue import Catalogue, Dataset, Hold, Recompute,
 from provenance_store.lake.contents import count_records
 from provenance_store.purge.plan import Action, Held, Step
 from provenance_store.purge.reaching import Reached
+from provenance_store.purge.streams import StreamRuns
 from provenance_store.purge.versions import Made
 
 
@@ -61,6 +62,7 @@ class Steps:
     catalogue: Catalogue
     made: Mapping[str, Made]
     runs: Mapping[str, KnownRun]
+    streams: StreamRuns
     _changes: dict[str, _Change] = field(default_factory=dict)
 
     def decide(self, reached: Reached) -> Decided:
@@ -88,6 +90,7 @@ class Steps:
         if policy == "recompute":
             self._check_inputs(made)
         self._changes[made.reference] = _change(told, policy, whole=whole)
+        lanes = self.streams.lanes(made.run) if policy == "recompute" and made.is_stream and made.run else []
         return Step(
             dataset=made.version.dataset,
             version=made.version.name,
@@ -101,7 +104,8 @@ class Steps:
             absent=absent,
             whole=whole,
             subtracts=policy == "recompute" and not whole and bool(told.sums) and self._only_loses(made),
-            reads=sum(map(self._count_input, made.inputs)) if policy == "recompute" and whole else 0,
+            reads=sum(map(self._count_input, made.inputs)) if policy == "recompute" and whole and not lanes else 0,
+            lanes=lanes,
         )
 
     def _policy(self, made: Made, told: Dataset, counts: _Counts) -> tuple[Action, str]:
@@ -109,6 +113,8 @@ class Steps:
         match told.policy:
             case Redact():
                 return "redact", declared
+            case Recompute() if made.is_stream and made.inputs:
+                return self._policy_of_stream(made, counts)
             case Recompute():
                 affected = bool(counts.reached or counts.is_declared)
                 whole = next(self._reasons(made, told, is_affected=affected), "") if made.run else ""
@@ -120,6 +126,26 @@ class Steps:
                 return ("recompute", declared or whole) if affected or whole else ("delete", "")
             case _:
                 return "delete", declared
+
+    def _policy_of_stream(self, made: Made, counts: _Counts) -> tuple[Action, str]:
+        """Results of a stream change where an event of their lane does, whether or not any was made from it."""
+        changed = {one: self._changes[one] for one in made.inputs if one in self._changes}
+        run = made.run or ""
+        if not (changed or counts.reached or counts.is_declared) or not (lanes := self.streams.lanes(run)):
+            return "delete", ""
+        self.streams.check_can_be_remade(run, self.catalogue)
+        for one, change in changed.items():
+            decisive = self.streams.fields_of(run, one.partition("/")[0])
+            if change.is_whole or change.may_alter(decisive):
+                raise InputError(
+                    f"{made.reference} cannot be made anew: in {one}, which run {run} read, records come or change in "
+                    f"what decides when they take part. Give {made.version.dataset!r} another policy in "
+                    f"{self.catalogue.path}."
+                )
+        return "recompute", (
+            f"A stream query made it, where windows and numbers move when an event is taken away: {len(lanes):,} of "
+            f"{len(self.streams.open(run).lanes()):,} lanes are made anew from their beginning."
+        )
 
     def _reasons(self, made: Made, told: Dataset, *, is_affected: bool) -> Iterator[str]:
         """Why more of a version may change than the records that were reached; sentences."""

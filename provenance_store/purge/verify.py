@@ -5,6 +5,7 @@ with what other code computes from the sources: the entry points `headwater.chec
 for again at any later time; what purges that came after did to the same versions is taken into account.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -31,7 +32,10 @@ from provenance_store.purge.expectations import check_suite
 from provenance_store.purge.findings import Finding
 from provenance_store.purge.fingerprints import deleted_of, read_fingerprints, scan
 from provenance_store.purge.plan import Step, StoredPlan
+from provenance_store.purge.stream_checks import check_stream
+from provenance_store.purge.stream_steps import of_run
 from provenance_store.settings import Settings
+from provenance_store.streams.checkpoints import is_kept
 
 CHECKS = "headwater.checks"
 Check: TypeAlias = Callable[[Sequence[Version], Version], pl.DataFrame]
@@ -60,8 +64,10 @@ class _Verification:
         yield self._are_not_back()
         yield self._are_redacted()
         yield self._are_counted()
-        yield from (self._are_recomputed(step) for step in self._steps if step.policy == "recompute")
+        yield from (self._are_recomputed(step) for step in self._steps if step.policy == "recompute" and not step.lanes)
+        yield from self._are_streams_remade()
         yield from self._meet_expectations()
+        yield from self._are_forgotten()
         yield self._are_buried()
 
     def _are_gone(self, name: str, which: str, chosen: pl.Expr) -> Finding:
@@ -198,6 +204,36 @@ class _Verification:
             f"and {lacking:,} are missing{deleted}.",
         )
 
+    def _are_streams_remade(self) -> Iterator[Finding]:
+        """Results of streams that were made anew are what the reference makes."""
+        for steps in of_run(self._steps):
+            versions = [self._open(step)[0] for step in steps]
+            missing = [one for step in steps for one in (step.reference, *step.inputs) if not self._is_there(one)]
+            if missing:
+                name = f"{', '.join(step.reference for step in steps)} is what its inputs give"
+                yield _finding(name, None, {}, f"Not checked: {', '.join(sorted(set(missing)))} is not in the lake.")
+                continue
+            deleted = sum(map(self._history.deleted, versions))
+            inputs = [version_of(self._settings.lake, *one.split("/", 1)) for step in steps for one in step.inputs]
+            is_last = all(self._history.is_last(version) for version in [*versions, *inputs])
+            yield check_stream(self._settings.lake, steps, deleted=deleted, is_last=is_last)
+
+    def _is_there(self, reference: str) -> bool:
+        return version_of(self._settings.lake, *reference.split("/", 1)).exists()
+
+    def _are_forgotten(self) -> Iterator[Finding]:
+        """Nothing is kept of the events of streams that took in touched records, but what is in the lake."""
+        if runs := self._stored.plan.forgets:
+            kept = [run for run in runs if is_kept(self._settings.home, run)]
+            where = f": of {', '.join(kept)}" if kept else ""
+            yield _finding(
+                "checkpoints and caches of streams are gone",
+                not kept,
+                {"runs": len(runs), "kept": len(kept)},
+                f"Of {len(runs):,} stream runs that took in touched records, {len(kept):,} have checkpoints or cached "
+                f"events on this machine{where}.",
+            )
+
     def _meet_expectations(self) -> Iterator[Finding]:
         for step in self._steps:
             version, told = self._open(step)
@@ -240,7 +276,9 @@ class _History:
 
     def __init__(self, lake: Path, stored: StoredPlan, done: Sequence[StepDone]) -> None:
         self._purge = stored.id
-        certified = ((known.plan, one) for known in certificate.read_all(lake) for one in known.done)
+        certificates = list(certificate.read_all(lake))
+        self._numbers: dict[str, float] = {known.plan: known.number for known in certificates}
+        certified = ((known.plan, one) for known in certificates for one in known.done)
         self._done = {(purge, one.dataset, one.version): one for purge, one in certified}
         self._done |= {(stored.id, one.dataset, one.version): one for one in done}
 
@@ -251,6 +289,12 @@ class _History:
             return None
         found = [self._of(purge, version) for purge in purges[purges.index(self._purge) :]]
         return sum(one.grown for one in found if one is not None) if None not in found else None
+
+    def is_last(self, version: Version) -> bool:
+        """Whether no purge changed the version after this one."""
+        ours = self._numbers.get(self._purge, math.inf)
+        others = [purge for purge in version.marker().get("purged", []) if purge != self._purge]
+        return all(self._numbers.get(purge, math.inf) <= ours for purge in others)
 
     def deleted(self, version: Version) -> int:
         """How many records of the version purges took out, other than by making them anew."""

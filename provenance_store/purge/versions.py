@@ -17,6 +17,8 @@ class Made:
     dic: str | None = None
     inputs: tuple[str, ...] = ()
     generation: int = 0
+    # Whether a stream query made it: its results, or first inputs that it landed.
+    is_stream: bool = False
 
     @property
     def reference(self) -> str:
@@ -33,5 +35,7 @@ def list_made(root: Path) -> dict[str, Made]:
 def _read(version: Version, marker: dict[str, Any]) -> Made:
     match marker:
         case {"run": str(run), "dic": str(dic), "inputs": [*inputs]}:
-            return Made(version, run, dic, tuple(map(str, inputs)), int(marker.get("generation", 0)))
+            return Made(
+                version, run, dic, tuple(map(str, inputs)), int(marker.get("generation", 0)), "stream" in marker
+            )
     return Made(version)

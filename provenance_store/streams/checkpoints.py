@@ -8,8 +8,10 @@ import shutil
 from pathlib import Path
 
 from provenance_store.model.files import FOR_OWNER, write_whole
+from provenance_store.model.ids import check_run
 
 _FOLDER = "stream_checkpoints"
+_CACHE = "stream_cache"
 
 
 class Checkpoints:
@@ -44,5 +46,15 @@ class Checkpoints:
 
 def forget(home: Path, run: str) -> None:
     """Remove all that is kept of a run to replay from."""
-    for folder in (_FOLDER, "stream_cache"):
-        shutil.rmtree(home.absolute() / folder / run, ignore_errors=True)
+    for folder in _folders(home, run):
+        if folder.exists():
+            shutil.rmtree(folder)
+
+
+def is_kept(home: Path, run: str) -> bool:
+    """Whether anything is."""
+    return any(folder.exists() for folder in _folders(home, run))
+
+
+def _folders(home: Path, run: str) -> list[Path]:
+    return [home.absolute() / folder / check_run(run) for folder in (_FOLDER, _CACHE)]

@@ -34,6 +34,8 @@ QUERY_FILE = "query.json"
 RUN_FILE = "run.json"
 BEGUN_FILE = "begun.json"
 KEYS = "keys"
+# What the keys were, while a purge puts others in their place.
+ASIDE = ".keys.aside"
 CAPTURED = "captured"
 REJECTED = "rejected"
 _LAST = "end"
@@ -51,7 +53,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is told of a run: nothing before `until` can come any more, and so many events came too late.
 
-    `read` are the versions that events came from, and `generation` counts how often it was told.
+    `read` are the versions that events came from, and `generation` counts how often it was told. `purged` are the plans
+    of purges that have put other keys in the place of those that the run told.
     """
 
     run: str
@@ -61,6 +64,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     rejected: int = 0
     read: tuple[str, ...] = ()
     generation: int = 0
+    purged: tuple[str, ...] = ()
 
     @property
     def is_finished(self) -> bool:
@@ -79,6 +83,17 @@ def read_facts(lake: Path, run: str) -> RunFacts | None:
         return msgspec.json.decode((run_folder(lake, run) / RUN_FILE).read_bytes(), type=RunFacts)
     except FileNotFoundError:
         return None
+
+
+def write_facts(lake: Path, facts: RunFacts) -> None:
+    """Tell of a run."""
+    write_whole(run_folder(lake, facts.run) / RUN_FILE, msgspec.json.format(msgspec.json.encode(facts)) + b"\n")
+
+
+def under_way(home: Path) -> Iterator[tuple[str, StreamQuery]]:
+    """The runs that were begun here and have not ended."""
+    for path in sorted((home.absolute() / "streams").glob(f"[!.]*/kept/{QUERY_FILE}")):
+        yield path.parent.parent.name, StreamQuery.read(path)
 
 
 class Workshop:
@@ -187,7 +202,7 @@ class Workshop:
             facts, until=until, late=late, rejected=rejected, read=tuple(sorted(read)), generation=generation
         )
         self._write_graph(target, facts, {*self._published(lake), *closed})
-        write_whole(target / RUN_FILE, msgspec.json.format(msgspec.json.encode(facts)) + b"\n")
+        write_facts(lake, facts)
         failpoint("facts told")
         made: dict[str, list[Path]] = {}
         for dataset, name in closed:

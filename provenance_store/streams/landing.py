@@ -96,7 +96,7 @@ class Landing:
                 move.engine.enter(stream, row.event.key.sequence, Leaf(row.event.key.timestamp, *place))
         landed: list[Landed] = []
         for dataset in self._sinks.get(stream, ()):
-            records = workshop.land(dataset, version, part, [_record(row.event) for row in rows])
+            records = workshop.land(dataset, version, part, [record_of(row.event) for row in rows])
             workshop.keep(f"{stream}@{dataset}", part, list(zip(keys, records, strict=True)), lanes)
             prefix = file_prefix(dataset, version, f"part-{part}.jsonl")
             landed += [
@@ -112,7 +112,7 @@ class Landing:
         return landed
 
 
-def _record(event: Event) -> bytes:
+def record_of(event: Event) -> bytes:
     """An event as a record: its key, and its content as it is."""
     key: EventKey = event.key
     head = msgspec.json.encode(

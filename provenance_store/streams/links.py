@@ -12,7 +12,7 @@ from provenance_store.streams.runs import Links, StreamRun
 
 
 class StreamLinks:
-    """The stream runs of a lake, each opened once; assertions of a run that has ended never change."""
+    """The stream runs of a lake, each opened once, and again when more is told of it or a purge has changed it."""
 
     def __init__(self, lake: Path) -> None:
         self._lake = lake
@@ -58,7 +58,7 @@ class StreamLinks:
         if isinstance(self._lake, RemotePath):
             return None
         known = self._runs.get(run)
-        if known is None or not (known.facts.is_finished or known.facts == read_facts(self._lake, run)):
+        if known is None or known.facts != read_facts(self._lake, run):
             try:
                 self._runs[run] = StreamRun(self._lake, run)
             except InputError:

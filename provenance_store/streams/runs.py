@@ -11,10 +11,10 @@ import polars as pl
 
 from provenance_store.errors import IdError, InputError, UnknownRecordError
 from provenance_store.lake.contents import read_lines, read_rows
-from provenance_store.lake.layout import version_of
+from provenance_store.lake.layout import Version, version_of
 from provenance_store.model.ids import LAKE_PREFIX, RecordId, dataset_of, file_prefix
 from provenance_store.streams.assertions import LANE, keys_of, read_table, streams_to_keep
-from provenance_store.streams.folders import KEYS, QUERY_FILE, read_facts, run_folder
+from provenance_store.streams.folders import ASIDE, KEYS, QUERY_FILE, read_facts, run_folder
 from provenance_store.streams.functions import Content
 from provenance_store.streams.inference import Inference, Pairs
 from provenance_store.streams.keys import Flags, Keys, Numbers
@@ -23,6 +23,8 @@ from provenance_store.streams.replay import Replayed, replay
 
 # Contents of events that are not in the lake: of a run and a source, by the file and position of each.
 Keeper: TypeAlias = Callable[[str, Source, Sequence[tuple[str, int]]], dict[tuple[str, int], bytes]]
+# A version by its reference, as it stands or as it will.
+Open: TypeAlias = Callable[[str], Version]
 _LINKS = pl.Schema({"output": pl.String, "input": pl.String, "exact": pl.Boolean})
 _NUMBERS = dict.fromkeys(["timestamp", "sequence", "delay", "position", LANE], pl.Int64)
 _TABLE = pl.Schema({"file": pl.String, **_NUMBERS})
@@ -81,7 +83,7 @@ class StreamRun:
     """
 
     def __init__(self, lake: Path, run: str, keeper: Keeper | None = None) -> None:
-        self._lake = lake
+        self.lake = lake
         self._keeper = keeper
         folder = run_folder(lake, run)
         facts = read_facts(lake, run)
@@ -89,13 +91,13 @@ class StreamRun:
             raise InputError(f"The lake {lake} holds no assertions of stream run {run!r}: {folder} is not there.")
         self.facts = facts
         self.query = StreamQuery.from_json((folder / QUERY_FILE).read_bytes())
-        self._folder = folder / KEYS
+        self.folder = folder
         self._tables: dict[str, pl.DataFrame] = {}
         self._inferences: dict[int, Inference] = {}
 
     def lanes(self) -> list[int]:
         """The lanes that there are."""
-        tables = [self._table(source.name) for source in self.query.sources]
+        tables = [self.table(source.name) for source in self.query.sources]
         return sorted({lane for table in tables for lane in table[LANE].unique().to_list()})
 
     def inference(self, lane: int = 0) -> Inference:
@@ -103,10 +105,10 @@ class StreamRun:
         if lane not in self._inferences:
             stored: dict[str, Keys] = {}
             names = {source.name for source in self.query.sources} | {one.name for one in self.query.operators}
-            for folder in sorted(self._folder.iterdir()) if self._folder.is_dir() else []:
+            for folder in sorted((self.folder / KEYS).iterdir()) if (self.folder / KEYS).is_dir() else []:
                 stream = folder.name.partition("@")[0]
                 if stream in names and stream not in stored:
-                    stored[stream] = keys_of(stream, self._table(folder.name).filter(pl.col(LANE) == lane))
+                    stored[stream] = keys_of(stream, self.table(folder.name).filter(pl.col(LANE) == lane))
             for name in streams_to_keep(self.query, "needed"):
                 stored.setdefault(name, Keys.of(name, ()))  # along some nothing ever came
             self._inferences[lane] = Inference(self.query, stored, self.facts.until)
@@ -160,14 +162,22 @@ class StreamRun:
     def contents(self, source: str, rows: Numbers) -> list[Content]:
         """The contents of first inputs, from where they stand in the lake."""
         told = next(one for one in self.query.sources if one.name == source)
-        dataset = told.dataset
-        asked = self._table(source)[rows].with_row_index("row")
         if told.cache is not None:
-            return self._cached(told, asked.select("file", "position").rows())
-        contents: list[Content] = [None] * len(asked)
+            return self._cached(told, self.table(source)[rows].select("file", "position").rows())
+        found = self.standing(source, rows)
+        if gone := [row for row in rows.tolist() if row not in found]:
+            (one,) = self._table_of(source).ids(np.array(gone[:1], np.int64))
+            raise InputError(f"{one} is gone, so nothing made from it can be replayed.")
+        return [found[row] for row in rows.tolist()]
+
+    def standing(self, source: str, rows: Numbers, open_version: Open | None = None) -> dict[int, Content]:
+        """The contents of those first inputs that stand in the lake, by their rows; or in other versions."""
+        dataset = next(one.dataset for one in self.query.sources if one.name == source)
+        asked = self.table(source)[rows].select("file", "position").with_columns(pl.Series("row", rows, pl.Int64))
+        contents: dict[int, Content] = {}
         for (file,), group in asked.group_by("file"):
             name, _, within = str(file).partition("/")
-            version = version_of(self._lake, dataset, name)
+            version = open_version(f"{dataset}/{name}") if open_version else version_of(self.lake, dataset, name)
             positions = group["position"].to_list()
             if within.endswith(".parquet"):
                 table, there = read_rows(version, within, positions)
@@ -176,10 +186,8 @@ class StreamRun:
                 lines = read_lines(version, within, positions)
                 by_position = {at: msgspec.json.decode(line) for at, line in zip(positions, lines, strict=True) if line}
             for row, position in zip(group["row"].to_list(), positions, strict=True):
-                if position not in by_position:
-                    gone = f"{file_prefix(dataset, name, within)}{position}"
-                    raise InputError(f"{gone} is gone, so nothing made from it can be replayed.")
-                contents[row] = by_position[position]
+                if position in by_position:
+                    contents[row] = by_position[position]
         return contents
 
     def _cached(self, source: Source, places: list[tuple[str, int]]) -> list[Content]:
@@ -196,15 +204,19 @@ class StreamRun:
         parts = []
         for sink in self.query.sinks:
             if dataset in {None, sink.dataset}:
-                table = self._table(f"{sink.stream}@{sink.dataset}")
+                table = self.table(f"{sink.stream}@{sink.dataset}")
                 ids = self._places_of(sink).ids(np.arange(len(table)))
                 chosen = table.select("timestamp", "sequence", "delay", LANE)
                 parts.append(chosen.with_columns(ids.alias("id"), pl.lit(sink.dataset).alias("dataset")))
         return pl.concat(parts).sort("timestamp", LANE, "sequence") if parts else pl.DataFrame()
 
+    def ids_of(self, sink: Sink, table: pl.DataFrame) -> list[str]:
+        """The ids of results, by rows of their table."""
+        return _Places(sink.dataset, table).ids(np.arange(len(table))).to_list()
+
     def entered(self, lane: int, source: str, after: int) -> pl.DataFrame:
         """The events of a source that took part in a lane, behind so many, with the step that each took part in."""
-        folder = self._folder / source
+        folder = self.folder / KEYS / source
         parts = [
             pl.read_parquet(file).with_columns(pl.lit(int(file.stem.rpartition("-")[2])).alias("step"))
             for file in (sorted(folder.glob("[!.]*.parquet")) if folder.is_dir() else [])
@@ -213,7 +225,7 @@ class StreamRun:
             [part.select("sequence", "step", *([LANE] if LANE in part.columns else [])) for part in parts]
         )
         steps = steps.filter(pl.col(LANE) == lane).drop(LANE) if LANE in steps.columns else steps
-        table = self._table(source).with_row_index("row").filter((pl.col(LANE) == lane) & (pl.col("sequence") > after))
+        table = self.table(source).with_row_index("row").filter((pl.col(LANE) == lane) & (pl.col("sequence") > after))
         ids = self._table_of(source).ids(table["row"].cast(pl.Int64).to_numpy())
         return table.with_columns(ids.alias("id")).join(steps, on="sequence").sort("sequence")
 
@@ -259,16 +271,18 @@ class StreamRun:
         return [sink for sink in self.query.sinks if sink.dataset in datasets]
 
     def _places_of(self, sink: Sink) -> "_Places":
-        return _Places(sink.dataset, self._table(f"{sink.stream}@{sink.dataset}"))
+        return _Places(sink.dataset, self.table(f"{sink.stream}@{sink.dataset}"))
 
     def _table_of(self, source: str) -> "_Places":
         dataset = next(one.dataset for one in self.query.sources if one.name == source)
-        return _Places(dataset, self._table(source))
+        return _Places(dataset, self.table(source))
 
-    def _table(self, name: str) -> pl.DataFrame:
+    def table(self, name: str) -> pl.DataFrame:
         """The stored rows of a stream whose events are records, as far as the run has come."""
         if name not in self._tables:
-            folder = self._folder / name
+            folder = self.folder / KEYS / name
+            if not folder.is_dir() and (self.folder / ASIDE).exists():
+                raise InputError(f"A purge is replacing the assertions of run {self.facts.run!r}: ask again.")
             table = read_table(folder) if folder.is_dir() else pl.DataFrame(schema=_TABLE)
             if LANE not in table.columns:
                 table = table.with_columns(pl.lit(0, pl.Int64).alias(LANE))

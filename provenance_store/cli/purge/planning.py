@@ -167,6 +167,8 @@ def _show_plan(stored: "StoredPlan", *, as_json: bool) -> None:
         console.print(Text(f"No longer in the lake: {version}"))
     for topic in told.topics:
         console.print(Text(f"Topic {topic.name} tells of these records until {topic.until or 'nobody knows when'}."))
+    for run in told.forgets:
+        console.print(Text(f"Checkpoints and cached events of stream run {run} will be removed."))
     console.print(Text(f"For people: {stored.path / 'plan.html'}"))
 
 

@@ -110,6 +110,8 @@ def show_certificate(certificate: "Certificate", *, as_json: bool) -> None:
     make_console().print(_table(certificate.findings))
     for topic in certificate.topics:
         print(f"Topic {topic.name}: its messages expire {topic.until or 'at a time that is not known'}.")
+    for run in certificate.forgotten or ():
+        print(f"Stream run {run}: its checkpoints and cached events were removed.")
 
 
 def _list(issued: "Sequence[Certificate]") -> None:

@@ -12,6 +12,7 @@ from provenance_store.purge.plan import Held, Step
 from provenance_store.purge.reaching import Reached
 from provenance_store.purge.standing import STANDING
 from provenance_store.purge.steps import Steps
+from provenance_store.purge.streams import StreamRuns
 from provenance_store.purge.versions import list_made
 from tests.handmade import put, tell
 
@@ -41,9 +42,9 @@ class Chain:
 
     def decide(self, selected: dict[str, int], reached: dict[str, int] | None = None, **more) -> dict[str, Step]:
         """Steps by version, where so many records of versions were selected and reached."""
-        decided = Steps(Catalogue.load(self.root), list_made(self.root), self.runs).decide(
-            touching(selected, reached or {}, **more)
-        )
+        touched = touching(selected, reached or {}, **more)
+        streams = StreamRuns(self.root, self.root / "home", touched.rows)
+        decided = Steps(Catalogue.load(self.root), list_made(self.root), self.runs, streams).decide(touched)
         self.holds = decided.holds
         return {step.reference: step for step in decided.steps}
 
