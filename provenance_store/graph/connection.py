@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
 from typing import Any, LiteralString, TypeVar
 
@@ -71,11 +71,6 @@ class Connection:
     def close(self) -> None:
         """Give the connections back."""
         self._driver.close()
-
-    @cached_property
-    def procedures(self) -> frozenset[str]:
-        """Which procedures of ours the server has: a local one all of them, another those that were put there."""
-        return frozenset(self.read(lambda tx: tx.run(cypher("procedures")).value()))
 
     def read(self, work: Callable[[ManagedTransaction], T]) -> T:
         """Run `work` in one read transaction, again where the error was a passing one."""

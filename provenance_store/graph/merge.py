@@ -28,7 +28,6 @@ from provenance_store.graph.reduced import ReducedGraph
 from provenance_store.graph.schema import ensure_schema
 from provenance_store.model.account import Account
 
-PROCEDURE = "headwater.derive"
 Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
@@ -125,7 +124,6 @@ def _begin(tx: ManagedTransaction, graph: ReducedGraph, digest: str) -> Stage:
 
 def _merge_batch(connection: Connection, account: Account, stage: Stage, batch: Batch) -> int:
     """Write what is not there yet of the batch; how many edges of the graph are there now."""
-    statement = cypher("merge_batch_called" if PROCEDURE in connection.procedures else "merge_batch")
 
     def work(tx: ManagedTransaction) -> int:
         state = _lock(tx, account.run)
@@ -138,7 +136,7 @@ def _merge_batch(connection: Connection, account: Account, stage: Stage, batch: 
             before = count_prunes(tx)
             parameters = left.parameters() | inherit(tx, left.records if before else ())
             parameters |= {"run": account.run, "revision": stage.revision, "end": left.end}
-            tx.run(statement, parameters).consume()
+            tx.run(cypher("merge_batch"), parameters).consume()
             if count_prunes(tx) != before:
                 raise PrunedMeanwhileError
         return max(state.staged_edges, batch.end)

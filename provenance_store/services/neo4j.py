@@ -2,18 +2,15 @@
 
 import logging
 import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from provenance_store.services import jvm
-from provenance_store.services.compiling import compiled
 from provenance_store.services.ports import accepts
 from provenance_store.services.service import Launch, Say, Service
 from provenance_store.settings import LOOPBACK, read_or_make_secret
 
 USER = "neo4j"
-_SOURCES = jvm.INFRA / "neo4j"
 _OPENED_PACKAGES = ("java.nio", "java.io", "sun.nio.ch", "java.util.concurrent")
 
 
@@ -46,17 +43,12 @@ class Neo4j(Service):
     def _has_password(self) -> bool:
         return self.settings.neo4j.password is not None or self.settings.neo4j_password_file.exists()
 
-    @property
-    def _plugins(self) -> Path:
-        return self.folder / "plugins"
-
     def configuration(self) -> dict[str, str]:
         """What the server is told."""
         chosen = self.settings.services
         return {
             "server.directories.data": str(self.data),
             "server.directories.logs": str(self.logs),
-            "server.directories.plugins": str(self._plugins),
             "server.default_listen_address": LOOPBACK,
             "server.default_advertised_address": LOOPBACK,
             "server.bolt.enabled": "true",
@@ -67,7 +59,6 @@ class Neo4j(Service):
             "initial.dbms.default_database": self.settings.neo4j.database,
             "dbms.security.auth_enabled": "true",
             "dbms.usage_report.enabled": "false",
-            "dbms.security.procedures.unrestricted": "headwater.*",
             # Left alone it takes half of the machine's memory. A million records with three edges each are 0.8 GB.
             "server.memory.pagecache.size": chosen.neo4j_page_cache,
             # The logs of old transactions serve backups only, and keep what a purge has removed.
@@ -77,15 +68,8 @@ class Neo4j(Service):
         }
 
     def prepare(self, say: Say) -> None:
-        """Fetch the jars, put our own where Neo4j looks for them, and write the configuration."""
+        """Fetch the jars and write the configuration."""
         jvm.fetch(self.settings, "neo4j", say)
-        jar = compiled(
-            self.settings, "graph", sorted(_SOURCES.glob("*.java")), jvm.classpath(self.settings, "neo4j"), say
-        )
-        # Of an earlier one nothing may be left: Neo4j refuses to start with two procedures of one name.
-        shutil.rmtree(self._plugins, ignore_errors=True)
-        self._plugins.mkdir()
-        shutil.copy(jar, self._plugins)
         configuration = self.folder / "conf" / "neo4j.conf"
         configuration.parent.mkdir(exist_ok=True)
         configuration.write_text("".join(f"{key}={value}\n" for key, value in self.configuration().items()))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from provenance_store.graph.connection import Connection
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.settings import Settings
 from tests.reduced import write_reduced
@@ -19,13 +18,6 @@ Reduced = Callable[..., Path]
 def lake_graph(neo4j_service: Settings) -> Iterator[LakeGraph]:
     with LakeGraph(neo4j_service) as graph:
         yield graph
-
-
-@pytest.fixture(params=["procedure", "cypher"])
-def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a Neo4j with our procedures, as the local one is, and on one that has never heard of them."""
-    if request.param == "cypher":
-        monkeypatch.setattr(Connection, "procedures", frozenset())
 
 
 @pytest.fixture

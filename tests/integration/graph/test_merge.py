@@ -10,13 +10,11 @@ from provenance_store.errors import GraphError, InputError, SettingsError, Unkno
 from provenance_store.graph import batches
 from provenance_store.graph import merge as merge_module
 from provenance_store.graph.batches import batches_of
-from provenance_store.graph.connection import Connection, cypher
+from provenance_store.graph.connection import cypher
 from provenance_store.graph.queries import LakeGraph
 from provenance_store.graph.readonly import _operators
 from provenance_store.graph.reduced import ReducedGraph
 from provenance_store.settings import Neo4jSettings, Settings
-
-pytestmark = pytest.mark.usefixtures("each_way")
 
 
 def counts(graph: LakeGraph, word: str) -> dict[str, int]:
@@ -330,12 +328,3 @@ def test_one_output_with_very_many_inputs(lake_graph, reduced, word, monkeypatch
     output = f"lake:{word}/1#all"
     lake_graph.merge(reduced(f"{word}-run", [(output, f"lake:{word}/1/f#{i}") for i in range(20_000)]))
     assert len(lake_graph.backward([output]).records) == 20_000
-
-
-def test_the_local_server_has_our_procedure(neo4j_service: Settings, request: pytest.FixtureRequest):
-    connection = Connection(neo4j_service)
-    try:
-        there = merge_module.PROCEDURE in connection.procedures
-    finally:
-        connection.close()
-    assert there == (request.node.callspec.params["each_way"] == "procedure")

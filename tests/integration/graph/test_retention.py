@@ -122,7 +122,6 @@ def test_merged_again_it_is_back(lake_graph, chain, word, reduced):
         lake_graph.merge(chain.first)
 
 
-@pytest.mark.usefixtures("each_way")
 def test_a_record_that_comes_back_with_another_run_is_not_whole(lake_graph, chain, word, reduced):
     lake_graph.prune(dataset=f"{word}-mid")
     late = f"lake:{word}-late/1#l"
@@ -134,7 +133,6 @@ def test_a_record_that_comes_back_with_another_run_is_not_whole(lake_graph, chai
     assert told(lake_graph.forward([chain.source]))[1] == "complete"
 
 
-@pytest.mark.usefixtures("each_way")
 def test_a_record_that_goes_while_another_run_brings_it_back(lake_graph, chain, word, reduced, monkeypatch):
     """The prune comes when the merge has looked, and before it makes the record."""
     lake_graph.prune(dataset=f"{word}-out")
