@@ -17,14 +17,14 @@ LAG = 100_000
 
 
 def find_standing(found: Sequence[Job], *, minutes: float = STILL_MINUTES) -> Iterator[Fault]:
-    """Runs that are under way, and have not written anything for so long."""
+    """Runs that are under way, and have not got on for so long."""
     before = datetime.now(UTC) - timedelta(minutes=minutes)
     for job in found:
         if job.state == "running" and job.heard < before:
             when = job.heard.isoformat(timespec="seconds")
             yield Fault(
                 job.run,
-                f"{job.query} is under way and has written nothing since {when}: nothing came, or nobody runs it. "
+                f"{job.query} is under way and has not got on since {when}: nothing came, or nobody runs it. "
                 "Run it again with --follow to take it up, or without to end it.",
             )
 

@@ -21,6 +21,7 @@ from provenance_store.streams.checkpoints import Checkpoints
 from provenance_store.streams.debugging import Session, debug, open_run
 from provenance_store.streams.event import END
 from provenance_store.streams.folders import (
+    BEGUN_FILE,
     KEYS,
     QUERY_FILE,
     REJECTED,
@@ -43,7 +44,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a query. Nothing before `until` can come any more; None where the run has not published anything yet.
 
     `read` are the versions that events came from, `results` the datasets that they lead to, and `heard` is when the run
-    last wrote anything. How many events came too `late` a run tells when it stops or ends.
+    last got on. How many events came too `late` a run tells when it stops or ends.
     """
 
     run: str
@@ -212,12 +213,14 @@ def _job(workshop: Path, lake: Path, run: str) -> Job | None:
 
 
 def _times(workshop: Path, told: Path) -> Iterator[float]:
-    """When something was last written: Spark's log of its batches, what workers keep, what was published."""
-    kept = workshop / "kept"
-    places = [told, told / RUN_FILE, workshop, *(workshop / "checkpoint" / name for name in ("offsets", "commits"))]
-    places += [kept, *(kept / KEYS).glob("*"), *(told / KEYS).glob("*")]
+    """When the run got on: it began, a batch was committed, something was published.
+
+    One that is started again and again and never gets through a batch has not got on.
+    """
+    commits = workshop / "checkpoint" / "commits"
+    steps = [commits] if commits.is_dir() else list((workshop / "kept" / KEYS).glob("*"))
     yield 0.0
-    for place in places:
+    for place in (workshop / BEGUN_FILE, told / RUN_FILE, *steps):
         try:
             yield place.stat().st_mtime
         except FileNotFoundError:

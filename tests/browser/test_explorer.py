@@ -266,7 +266,7 @@ def test_from_a_stream_job_to_the_step_where_a_sum_runs_over(open_page, stream_r
     page: Page = open_page("uma", "/headwater/explorer", scheme="dark")
     page.get_by_role("navigation", name="Parts").get_by_role("button", name="Streams").click()
     page.get_by_role("row", name=RUN).get_by_role("button", name=RUN).click()
-    page.get_by_label("Dataset").select_option("item-warnings")
+    page.get_by_label("Results in").select_option("item-warnings")
     page.get_by_role("row", name="ABNORMAL").get_by_role("button").click()
     expect(page.get_by_role("heading", name="Made from")).to_be_visible()
     for line in LINES:

@@ -31,16 +31,19 @@ def test_a_run_that_is_under_way_and_silent_is_told() -> None:
     found = [job(run="quiet", heard=long_ago), job(run="ended", heard=long_ago, state="finished"), job(run="at work")]
     (fault,) = streams.find_standing(found, minutes=60)
     assert fault.about == "quiet"
-    assert "has written nothing since" in fault.sentence
+    assert "has not got on since" in fault.sentence
     assert list(streams.find_standing(found, minutes=180)) == []
 
 
-def test_what_a_run_writes_is_heard(tmp_path: Path) -> None:
+def test_a_batch_is_heard_and_a_new_start_is_not(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path, "r", QUERY)
     workshop.open(Begun())
     old = time.time() - 7200
     for path in [workshop.folder, *workshop.folder.rglob("*")]:
         os.utime(path, (old, old))
+    (told,) = service.jobs(tmp_path, tmp_path / "lake")
+    assert list(streams.find_standing([told], minutes=60))
+    Workshop(tmp_path, "r", QUERY).open()
     (told,) = service.jobs(tmp_path, tmp_path / "lake")
     assert list(streams.find_standing([told], minutes=60))
     (workshop.checkpoint / "commits").mkdir(parents=True)

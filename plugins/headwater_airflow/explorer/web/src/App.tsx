@@ -16,8 +16,8 @@ export function App() {
   return (
     <div className="page">
       <header>
-        <Trail route={route} />
         <Parts route={route} />
+        <Trail route={route} />
         <SearchBox />
       </header>
       <main>{isOfStreams(route) ? <StreamsPart route={route} /> : <LakePart route={route} />}</main>

@@ -34,7 +34,7 @@ export function JobView({ run }: { run: string }) {
       <div className="filters">
         <label>
           Dataset{" "}
-          <select className="field" value={dataset} onChange={(event) => setDataset(event.target.value)}>
+          <select aria-label="Results in" className="field" value={dataset} onChange={(event) => setDataset(event.target.value)}>
             <option value="">all</option>
             {job?.results.map((name) => <option key={name}>{name}</option>)}
           </select>

@@ -33,8 +33,8 @@ export function JobsView() {
               <th scope="col">Run</th>
               <th scope="col">Query</th>
               <th scope="col">Health</th>
-              <th scope="col" title="No event before this time can come any more (UTC)">
-                Watermark
+              <th scope="col" title="No event before this time can come any more">
+                Watermark (UTC)
               </th>
               <th scope="col" className="number">
                 Late
@@ -46,7 +46,7 @@ export function JobsView() {
                 Behind
               </th>
               <th scope="col">Read</th>
-              <th scope="col">Last heard of</th>
+              <th scope="col">Last heard of (UTC)</th>
             </tr>
           </thead>
           <tbody>
@@ -83,7 +83,7 @@ function Row({ job, lags }: { job: Job; lags: Loaded<Record<string, Lag>> }) {
       <td className="number">{job.rejected.toLocaleString("en")}</td>
       <td className="number">{job.state === "running" ? behind(lags, lag) : ""}</td>
       <td className="versions">{job.read.join(", ")}</td>
-      <td>{new Date(job.heard).toLocaleString()}</td>
+      <td>{time(Date.parse(job.heard))}</td>
     </tr>
   );
 }
