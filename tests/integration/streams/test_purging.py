@@ -226,9 +226,45 @@ def test_results_are_what_the_stream_makes_without_the_records(
     # Again changes nothing; what is not as it should be is found.
     assert apply(world.settings, made.graph, plan.id, PlainEngine()).number == certificate.number
     assert all(finding.passed for finding in made.verify(certificate).values())
-    file = world.version(world.groups).files()[0]
-    file.write_bytes(file.read_bytes().replace(b'"value":', b'"valve":', 1))
+    for file in world.version(world.groups).files():
+        file.write_bytes(file.read_bytes().replace(b'"value":', b'"valve":'))
     assert made.verify(certificate)[f"{world.groups}/{world.run} is what its inputs give"].passed is False
+
+
+class DyingError(Exception):
+    """As if the process were killed."""
+
+
+POINTS = ["files written", "version drafted", "all drafted", "version switched", "assertions switched"]
+
+
+@pytest.mark.parametrize(("landed", "by", "policy"), [(True, ("who",), "recompute")])
+@pytest.mark.parametrize("point", [*POINTS, "graphs replaced", "checkpoints forgotten", "purge ended"])
+def test_a_purge_that_died_goes_on(
+    made: Purged, neo4j_service: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    world = made.world
+    other = World(neo4j_service, tmp_path / "other", "delete", landed=True, by=("who",), number=next(_numbers))
+    other.execute([one for number, one in enumerate(READINGS) if number != 9])
+    plan = made.plan(world.reading(9))
+    left = 2 if point in {"files written", "version drafted", "version switched"} else 1  # of several, in their midst
+
+    def die(reached: str) -> None:
+        nonlocal left
+        left -= reached == point
+        if not left:
+            raise DyingError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("provenance_store.purge.apply.reach", die)
+        with pytest.raises(DyingError):
+            made.apply(plan)
+    certificate = apply(world.settings, made.graph, plan.id, PlainEngine())
+    assert certificate.passed, certificate.findings
+    assert certificate.forgotten == [world.run]
+    assert Counter(world.results().values()) == Counter(other.results().values())
+    mine, theirs = ({**w.read(w.source), **w.results()} for w in (world, other))
+    assert _by_content(world.ancestors(), mine) == _by_content(other.ancestors(), theirs)
 
 
 def _by_content(ancestors: dict[str, set[str]], lines: dict[str, bytes]) -> Counter[tuple[bytes, frozenset[bytes]]]:
