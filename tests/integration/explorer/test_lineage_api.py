@@ -184,7 +184,7 @@ def test_what_was_asked_is_kept_under_the_airflow_user(explorer_server, vera):
     told(vera.get("api/record", params={"id": explorer_server.lake.total}))
     entries = list(Audit(explorer_server.settings).entries())[-6:]
     assert {entry.who for entry in entries} == {"vera"}
-    assert [entry.kind for entry in entries[-3:]] == ["backward", "forward", "buried"]
+    assert [entry.kind for entry in entries[-4:]] == ["backward", "forward", "liveness", "buried"]
     assert "someone" not in str(entries)
     assert "someone" not in explorer_server.log.read_text()
 
