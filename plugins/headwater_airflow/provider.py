@@ -2,7 +2,7 @@
 
 from typing import Any
 
-_OPERATORS = ("dics", "gates", "graphs", "health", "ingest", "purge", "reduce")
+_OPERATORS = ("dics", "gates", "graphs", "health", "ingest", "purge", "reduce", "streams")
 
 
 def get_provider_info() -> dict[str, Any]:

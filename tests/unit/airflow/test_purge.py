@@ -39,6 +39,9 @@ class Graph:
     def prefixes(self, _: Any) -> set[str]:
         return set()
 
+    def count_liveness(self, _: Any) -> list[Any]:
+        return []
+
 
 @pytest.fixture
 def lake(hook: HeadwaterHook, monkeypatch: pytest.MonkeyPatch) -> HeadwaterHook:
