@@ -17,6 +17,11 @@ from spark_apps.archive import archive_of
 _EDGES_A_TASK = 1_500_000
 # Messages of up to a megabyte fall between the regions of Java's usual collector, which then takes half of the time.
 _COLLECTOR = "-XX:+UseParallelGC"
+# After every fetch Spark asks the broker how far the partition reaches, and throws away what was fetched ahead. So few,
+# large fetches; and at a partition's end the question waits until the fetch ahead is answered, which has nothing to get.
+_FETCHING = {
+    "fetch.max.wait.ms": 20,
+}
 VISIBILITY = "spark.rdd.cache.visibilityTracking.enabled"
 
 
@@ -67,7 +72,8 @@ def expect_edges(spark: SparkSession, edges: int) -> None:
 def kafka_source_options(settings: Settings) -> dict[str, str]:
     """How Spark's Kafka source reads all of a topic, headers too; the client's options as it takes them."""
     client = {f"kafka.{name}": value for name, value in kafka_client_options(settings).items()}
-    return {**client, "includeHeaders": "true", "startingOffsets": "earliest"}
+    fetching = {f"kafka.{name}": str(value) for name, value in _FETCHING.items()}
+    return {**client, **fetching, "includeHeaders": "true", "startingOffsets": "earliest"}
 
 
 def kafka_producer_options(settings: Settings) -> dict[str, str]:
