@@ -1,8 +1,9 @@
 """
 ### Stream jobs
 
-Keeps a stream job and its provenance running, and its health visible. Paused until you start it; then each run goes on
-for ten minutes, and the next one takes the job up from its checkpoint.
+Keeps a stream job and its provenance running, and its health visible. Paused until you start it. The job goes on beside
+Airflow: a run of this DAG watches it for five minutes without holding a worker, and the next one finds it going on. One
+that has ended is started again at once, from its checkpoint.
 
 | task | does |
 |---|---|
@@ -11,8 +12,9 @@ for ten minutes, and the next one takes the job up from its checkpoint.
 | `health` | fails where a job stands still, drops much of what comes, or tells more than is taken in |
 
 Which query: the Airflow Variable `headwater_stream_query`, the path of its description, with a run id of its own in
-`headwater_stream_run`. Without one it is an example, ItemMonitor on generated visits of a shop's items. To end a job,
-pause this DAG and run `headwater streams run QUERY --run RUN`. Its results, their sources and how they came about are
+`headwater_stream_run`; `headwater_stream_seconds` is how long a run of this DAG watches. Without a query it is an
+example, ItemMonitor on generated visits of a shop's items. To end a job, pause this DAG, then `headwater streams stop
+RUN`; `headwater streams run QUERY --run RUN` finishes its run. Its results, their sources and how they came about are
 in the explorer: *Lineage* under *Browse*, then *Streams*.
 """
 
@@ -23,7 +25,7 @@ from airflow.sdk import DAG
 from headwater_airflow.operators.health import CheckStreamsOperator
 from headwater_airflow.operators.streams import FollowLiveOperator, HeadwaterStreamOperator
 
-SECONDS = 600
+SECONDS = "{{ var.value.get('headwater_stream_seconds', 300) }}"
 
 with DAG(
     "stream_jobs",
@@ -34,7 +36,7 @@ with DAG(
     max_active_runs=1,
     is_paused_upon_creation=True,
     tags=["headwater", "streams"],
-    default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
+    default_args={"retries": 2, "retry_delay": timedelta(seconds=10)},
 ):
     job = HeadwaterStreamOperator(
         task_id="job",

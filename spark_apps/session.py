@@ -17,11 +17,9 @@ from spark_apps.archive import archive_of
 _EDGES_A_TASK = 1_500_000
 # Messages of up to a megabyte fall between the regions of Java's usual collector, which then takes half of the time.
 _COLLECTOR = "-XX:+UseParallelGC"
-# After every fetch Spark asks the broker how far the partition reaches, and throws away what was fetched ahead. So few,
-# large fetches; and at a partition's end the question waits until the fetch ahead is answered, which has nothing to get.
-_FETCHING = {
-    "fetch.max.wait.ms": 20,
-}
+# After every fetch Spark asks the broker how far the partition reaches, and at its end that question waits behind a
+# fetch which has nothing to get: half a second of each batch, unless the broker is told to answer sooner.
+_FETCHING = {"fetch.max.wait.ms": 20}
 VISIBILITY = "spark.rdd.cache.visibilityTracking.enabled"
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 _OPERATORS = ("dics", "gates", "graphs", "health", "ingest", "purge", "reduce", "streams")
+_TRIGGERS = ("goes_on", "reduced")
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -19,7 +20,12 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "hooks": [{"integration-name": "Headwater", "python-modules": ["headwater_airflow.hooks.headwater"]}],
-        "triggers": [{"integration-name": "Headwater", "python-modules": ["headwater_airflow.triggers.reduced"]}],
+        "triggers": [
+            {
+                "integration-name": "Headwater",
+                "python-modules": [f"headwater_airflow.triggers.{name}" for name in _TRIGGERS],
+            }
+        ],
         "connection-types": [
             {
                 "connection-type": "headwater",

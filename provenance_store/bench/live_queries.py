@@ -1,13 +1,14 @@
 """What provenance costs running queries, the papers': none, by keys, backward at the sink, and live; time and space.
 
-Every way executes the same events in the same steps in this process, in turns; what it stores or sends is encoded and
-written as on Spark's workers. No way but `needed keys` keeps assertions, so that each is measured by itself.
+Every way executes the same events in the same steps, in turns: in this process, where what it stores or sends is
+encoded and written as on Spark's workers, and on Structured Streaming. No way but `needed keys` keeps assertions, so
+that each is measured by itself.
 """
 
 import os
+import sys
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -15,17 +16,15 @@ from typing import TypeAlias
 
 import msgspec
 
+from provenance_store.bench.live_ways import WAYS, Backward
 from provenance_store.bench.spread import spread
+from provenance_store.services.application import listen
 from provenance_store.services.service import Say
-from provenance_store.streams.assertions import Keep
 from provenance_store.streams.engine import Arrival, Plan
 from provenance_store.streams.event import END
 from provenance_store.streams.examples import Example, find_example
-from provenance_store.streams.execution import Execution
 from provenance_store.streams.folders import Workshop
-from provenance_store.streams.landing import Landing
 from provenance_store.streams.lanes import Lanes
-from provenance_store.streams.telling import Expiry
 
 QUERIES = (
     "word-count",
@@ -36,14 +35,8 @@ QUERIES = (
     "vehicle-tracking",
     "object-annotation",
 )
-WAYS: dict[str, tuple[Keep | None, Expiry | None]] = {
-    "none": (None, None),
-    "needed keys": ("needed", None),
-    "backward": (None, None),
-    "live": (None, "exact"),
-    "live by U": (None, "reach"),
-}
 COLUMNS = (
+    "where",
     "query",
     "sources a result",
     *(f"{way}, events/s" for way in WAYS),
@@ -62,13 +55,19 @@ SPACE_COLUMNS = (
     "a checkpoint",
     "all checkpoints",
 )
+# Those that run on Structured Streaming too: one task, and lanes in several.
+ON_SPARK = ("linear-road", "vehicle-tracking")
 _BATCH = 2_000
 Batch: TypeAlias = tuple[list[Arrival], int]
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds for so many events by each way, in every turn; and of the middle step, milliseconds until all is told."""
+    """Seconds for so many events by each way, in every turn; and of a step, milliseconds until all is told.
 
+    In this process that is the step in the middle, on Spark the mean of all.
+    """
+
+    where: str
     query: str
     events: int
     sources: float
@@ -85,7 +84,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
         losses = [f"{self.loss(way):.0f} %" for way in ("needed keys", "backward", "live")]
         latency = median(self.steps["live"]) / median(self.steps["none"])
         behind = f"{self.loss('live', 'backward'):.0f} %"
-        return [self.query, f"{self.sources:,.0f}", *rates, *losses, behind, f"{latency:.2f}"]
+        return [self.where, self.query, f"{self.sources:,.0f}", *rates, *losses, behind, f"{latency:.2f}"]
 
 
 class Space(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +121,15 @@ def measure_costs(queries: Sequence[str], events: int, repeat: int, say: Say) ->
                 sources = sources or seen
                 seconds[way].append(sum(took))
                 steps[way].append(1000 * median(took))
-        yield Cost(query=name, events=events, sources=sources, seconds=seconds, steps=steps)
+        yield Cost(where="engine", query=name, events=events, sources=sources, seconds=seconds, steps=steps)
+
+
+def measure_spark(queries: Sequence[str], events: int, repeat: int, say: Say) -> Iterator[Cost]:
+    """The same on Structured Streaming, from files into the lake and a topic, by an application of its own."""
+    command = [sys.executable, "-m", "spark_apps.bench.live_queries", f"--events={events}", f"--repeat={repeat}"]
+    for told in listen([*command, *(f"--query={name}" for name in queries)], "The benchmark", say):
+        if "row" in told:
+            yield msgspec.convert(told["row"], Cost)
 
 
 def measure_spaces(queries: Sequence[str], events: int, say: Say) -> Iterator[Space]:
@@ -132,72 +139,39 @@ def measure_spaces(queries: Sequence[str], events: int, say: Say) -> Iterator[Sp
         yield _space(find_example(name), events)
 
 
-class _Told:
-    """A way of executing that tells live, or stores keys, or nothing."""
-
-    def __init__(self, workshop: Workshop, way: str) -> None:
-        keep, live = WAYS[way]
-        self._execution = Execution(workshop, keep=keep, live=live)
-        self.lanes = self._execution.lanes(0, None)
-
-    def step(self, until: int) -> list[bytes]:
-        """Go on to a time; what is sent."""
-        return [message.to_message().value for message in self._execution.step(self.lanes, until)]
-
-
-class _Backward:
-    """Source ids carried through every operator by link records, unfolded at the sink."""
-
-    def __init__(self, workshop: Workshop, keep: Keep | None = None, state: bytes | None = None) -> None:
-        self.landing = Landing(workshop, keep=keep, trace=True)
-        self.lanes = Lanes(Plan(workshop.query, trails=True), 0, state)
-        self.results = self.sources = 0
-
-    def step(self, until: int) -> list[bytes]:
-        """Go on to a time; the references, of each result the ids of its sources."""
-        moves = self.lanes.advance(until)
-        rows = []
-        for one in self.landing.take(self.lanes, moves):
-            sources = one.move.engine.sources_of(one.event.key)
-            rows.append((one.id, [self.landing.source_id(source, leaf) for source, leaf in sources]))
-        for lane in self.lanes.at_work():
-            deque(lane.engine.forget(), maxlen=0)  # what is alive is of no interest here
-        self.results += len(rows)
-        self.sources += sum(len(sources) for _, sources in rows)
-        return [msgspec.json.encode(rows)] if rows else []
-
-
 def _run(example: Example, batches: list[Batch], way: str) -> tuple[list[float], float]:
     """Seconds of each step, and how many sources a result has where that is seen."""
     with tempfile.TemporaryDirectory() as scratch, Path(os.devnull).open("wb") as sink:
         workshop = Workshop(Path(scratch), "bench", example.query)
         workshop.open()
-        executed = _Backward(workshop) if way == "backward" else _Told(workshop, way)
+        executed = WAYS[way].begin(workshop)
+        lanes = executed.lanes(0, None)
         took = []
         for batch, until in batches:
             begin = time.perf_counter()
-            executed.lanes.add(batch)
-            for sent in executed.step(until):
-                sink.write(sent)
+            lanes.add(batch)
+            for message in executed.step(lanes, until):
+                sink.write(message.to_message().value)
             took.append(time.perf_counter() - begin)
-    seen = executed.sources / max(1, executed.results) if isinstance(executed, _Backward) else 0.0
+    seen = executed.sources / max(1, executed.results) if isinstance(executed, Backward) else 0.0
     return took, seen
 
 
 def _space(example: Example, events: int) -> Space:
     batches = _batches(example, events)
     sinks = {sink.stream for sink in example.query.sinks}
-    references = intermediate = 0
+    intermediate = 0
     sizes: list[int] = []
     state: bytes | None = None
     with tempfile.TemporaryDirectory() as scratch:
         workshop = Workshop(Path(scratch), "bench", example.query)
         workshop.open()
+        executed = Backward(workshop, keep="needed")
         for batch, until in batches:
-            executed = _Backward(workshop, "needed", state)
-            executed.lanes.add(batch)
-            references += sum(map(len, executed.step(until)))
-            state = executed.lanes.put_away()
+            going = executed.lanes(0, state)
+            going.add(batch)
+            executed.step(going, until)
+            state = going.put_away()
             sizes.append(len(state))
         keys = sum(file.stat().st_size for file in (workshop.kept / "keys").rglob("*.parquet"))
     lanes = Lanes(Plan(example.query))
@@ -211,7 +185,7 @@ def _space(example: Example, events: int) -> Space:
     return Space(
         query=example.name,
         source=source,
-        references=references,
+        references=executed.written,
         keys=keys,
         intermediate=intermediate,
         checkpoint=max(sizes, default=0),

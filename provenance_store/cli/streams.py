@@ -9,6 +9,7 @@ import typer
 
 from provenance_store.cli import live, stream_debug, stream_examples
 from provenance_store.cli.console import make_console, print_json, print_table, show_progress
+from provenance_store.errors import InputError
 from provenance_store.settings import load_settings
 
 app = typer.Typer()
@@ -114,6 +115,24 @@ def run(
         typer.echo(f"made {version}")
     if "assertions" in made:
         typer.echo(f"assertions in {made['assertions']}: `headwater merge` that folder to ask about the results")
+
+
+@streams.command()
+def stop(run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run that Airflow keeps going on.")]) -> None:
+    """End a stream job that goes on beside Airflow; its run can be taken up again, or finished."""
+    import time
+
+    from provenance_store.services import beside
+    from provenance_store.streams.folders import beside_of
+
+    word = beside_of(load_settings().home, run_id)
+    if not word.is_dir() or beside.outcome_of(word) is not None:
+        raise InputError(f"No job of run {run_id!r} goes on beside Airflow: `headwater streams jobs` lists all runs.")
+    beside.ask_to_stop(word)
+    with show_progress(f"{run_id}: ending"):
+        while beside.outcome_of(word) is None:
+            time.sleep(0.2)
+    typer.echo(f"{run_id} has ended where it was: `headwater streams run QUERY --run {run_id}` finishes its run.")
 
 
 @streams.command()

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import IO, Any
@@ -19,7 +18,6 @@ from provenance_store.errors import HeadwaterError, JobError
 from provenance_store.services.service import Say
 
 _LAST_LINES = 15
-_SECONDS_BETWEEN_LOOKS = 0.5
 
 
 def tell(**line: Any) -> None:
@@ -64,19 +62,15 @@ def listen(
     *,
     given: str = "",
     kept: IO[bytes] | None = None,
-    over: threading.Event | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Start the application and yield its results as they come; JobError where it ends badly without a word.
 
     What is `given` stands on its standard input, for what may not be seen among its arguments. What it logs is `kept`
-    in a file of the caller's, where one is given. When it is `over` it is asked to end, with SIGTERM; that it does so
-    is no failure.
+    in a file of the caller's, where one is given. Whoever hears no more of it has it end, with SIGTERM.
     """
     with nullcontext(kept) if kept is not None else tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment)
         _give(process, given)
-        if over is not None:
-            threading.Thread(target=_end_when, args=(over, process), daemon=True).start()
         error: HeadwaterError | None = None
         try:
             for line in process.stdout or ():
@@ -94,16 +88,8 @@ def listen(
                 process.wait()
         if error is not None:
             raise error
-        is_asked = over is not None and over.is_set() and status == -signal.SIGTERM
-        if status != 0 and not is_asked:
+        if status != 0:
             raise JobError(f"{what} ended with status {status}. It said last:\n{_last_lines(log)}")
-
-
-def _end_when(over: threading.Event, process: subprocess.Popen[bytes]) -> None:
-    while process.poll() is None:
-        if over.wait(_SECONDS_BETWEEN_LOOKS):
-            process.terminate()
-            return
 
 
 def _give(process: subprocess.Popen[bytes], given: str) -> None:

@@ -29,7 +29,7 @@ from provenance_store.settings import Settings, load_settings
 from provenance_store.transport.kafka import KafkaTransport
 from spark_apps.bench.usage import ByOthers, PeakDisk, PeakMemory
 
-_MEMORY = "2g"
+_MEMORY = "1536m"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -31,7 +31,7 @@ from provenance_store.reduction.state import EDGES, NAMES, Part, State
 from spark_apps.worker import do_on_workers
 
 # So many edges a group: few enough for a task's memory, many enough to have most of what it speaks of to itself.
-_EDGES_A_GROUP = 1_500_000
+_EDGES_A_GROUP = 750_000
 # Every group looks into the files of every other: a run that would have more groups gets larger ones.
 _MOST_GROUPS = 256
 # From this round on a group looks whether it has met a crossing before, so that a cycle ends; few chains are longer.

@@ -26,7 +26,7 @@ from spark_apps.settling import settle
 # The number of a message is its place: the partition above, the offset below.
 _OFFSET_BITS = 44
 # A part goes to disk when it holds so many edges: what a worker's memory must hold beside one Arrow batch.
-_EDGES_A_PART = 1_000_000
+_EDGES_A_PART = 250_000
 _COMPRESSION: Literal["lz4"] = "lz4"
 # When each message was sent, in milliseconds.
 _TIME_SCHEMA = pl.Schema({"message": pl.Int64, "told_at": pl.Int64})

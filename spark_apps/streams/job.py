@@ -23,6 +23,7 @@ from provenance_store.model.message import SCHEMA as MESSAGE_SCHEMA
 from provenance_store.settings import Settings
 from provenance_store.streams.assertions import Keep
 from provenance_store.streams.event import END
+from provenance_store.streams.execution import Execution
 from provenance_store.streams.folders import Begun, Workshop
 from provenance_store.streams.lanes import late_of
 from provenance_store.streams.live_messages import LIVE, topic_of
@@ -37,6 +38,8 @@ from spark_apps.streams.sources import read_sources
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _POLL_SECONDS = 0.1
+# Of so many batches Spark remembers how they went; it is asked after every one.
+_REMEMBERED = "spark.sql.streaming.numRecentProgressUpdates"
 
 
 def build(
@@ -58,7 +61,7 @@ class StreamJob:
 
     With `live`, its forward provenance is sent to Kafka as results are made. With `period`, results are published in
     segments of so many milliseconds. With `capture` the true parents of every event are recorded too, and what is kept
-    may be more than is needed, or nothing: for tests and baselines.
+    may be more than is needed, or nothing, and another `execution` may make the steps: for tests and baselines.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class StreamJob:
         batch: int | None = None,
         period: int | None = None,
         live: Expiry | None = None,
+        execution: type[Execution] = Execution,
     ) -> None:
         # A session of its own, so that what it needs is no concern of others on the same Spark.
         self._spark = spark.newSession()
@@ -84,9 +88,19 @@ class StreamJob:
         self.workshop = Workshop(settings.home, run, query)
         self.workshop.open(Begun(buckets=settings.streams.buckets if query.by else 1, period=period))
         self._buckets = self.workshop.begun.buckets
-        self._bench = Bench(settings, run, query, begun=self.workshop.begun, capture=capture, keep=keep, live=live)
+        self._bench = Bench(
+            settings,
+            run,
+            query,
+            begun=self.workshop.begun,
+            capture=capture,
+            keep=keep,
+            live=live,
+            execution=execution,
+        )
         conf = self._spark.conf
         conf.set(_STORE, _ROCKS)
+        conf.set(_REMEMBERED, "20")
         conf.set("spark.sql.shuffle.partitions", str(min(self._buckets, spark.sparkContext.defaultParallelism)))
 
     def catch_up(self) -> None:
@@ -138,14 +152,20 @@ class StreamJob:
             while stream.isActive and not until():
                 time.sleep(_POLL_SECONDS)
                 if (progress := stream.lastProgress) is not None and progress["batchId"] > told:
-                    told = progress["batchId"]
+                    told = self._count_late(stream, told)
                     self.workshop.publish(self._settings.lake, _watermark(progress), self._late)
                     self.workshop.trim_caches()
             if (error := stream.exception()) is not None:
                 raise JobError(f"The stream query {self._query.name!r} could not go on: {error}")
         finally:
             stream.stop()
-            self._late += sum(_dropped(progress) for progress in stream.recentProgress)
+            self._count_late(stream, told)
+
+    def _count_late(self, stream: StreamingQuery, told: int) -> int:
+        """Count what Spark dropped in batches after the last one that was told of; the last one now."""
+        new = [progress for progress in stream.recentProgress if progress["batchId"] > told]
+        self._late += sum(map(_dropped, new))
+        return max((progress["batchId"] for progress in new), default=told)
 
     def _states(self) -> DataFrame | None:
         """The states of all buckets as Spark's last batch left them, a row for each part."""

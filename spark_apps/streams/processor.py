@@ -49,6 +49,7 @@ class Bench:
         capture: bool = False,
         keep: Keep | None = "needed",
         live: Expiry | None = None,
+        execution: type[Execution] = Execution,
     ) -> None:
         self._home = settings.home
         self._every, self._most = settings.streams.checkpoint_every, settings.streams.checkpoints
@@ -60,13 +61,14 @@ class Bench:
         self._capture = capture
         self._keep = keep
         self._live = live
+        self._execution = execution
 
     def open(self) -> Execution:
         """Make everything ready, on the worker."""
         adopt(self._functions)
         workshop = Workshop(self._home, self._run, StreamQuery.from_json(self._description))
         workshop.begun = self._begun
-        return Execution(
+        return self._execution(
             workshop,
             capture=self._capture,
             keep=self._keep,

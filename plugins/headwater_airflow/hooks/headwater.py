@@ -89,12 +89,6 @@ class HeadwaterHook(BaseHook):
             raise JobError(f"{what} ended without a result.")
         return told[-1]
 
-    def follow_application(self, command: Sequence[str], what: str, over: threading.Event) -> None:
-        """Run one of our applications that goes on until it is told that it is over."""
-        with _followed(self.log.info) as log:
-            for _ in listen(command, what, self.log.info, self.environment(), kept=log, over=over):
-                pass
-
     def run_folder(self, run: str) -> Path:
         """Where the tasks of a run leave word for each other."""
         return self.settings.home.absolute() / "runs" / check_run(run)

@@ -1,10 +1,10 @@
-"""Stream jobs as tasks: each runs one for some time, and the next takes it up where it was."""
+"""Stream jobs as tasks: what is to go on is started beside Airflow, and watched without a worker."""
 
 import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,56 +12,70 @@ import msgspec
 from airflow.sdk import Context
 
 from headwater_airflow.hooks.headwater import HeadwaterHook
-from headwater_airflow.operators.base import HeadwaterOperator
-from provenance_store.errors import InputError, JobError
+from headwater_airflow.operators.base import HeadwaterOperator, failing_plainly
+from headwater_airflow.triggers.goes_on import GoesOnTrigger
+from provenance_store.errors import InputError
 from provenance_store.model.files import write_whole
+from provenance_store.services import beside
+from provenance_store.streams.folders import beside_of
 
 _EXAMPLE_EVENTS = 2_000
+_SPARE = timedelta(minutes=10)
 
 
-class _ForAWhile(HeadwaterOperator):
-    """A task that goes on for at most so many seconds, and ends cleanly where it is taken away before."""
+class _GoesOn(HeadwaterOperator):
+    """Has an application go on beside: it is started where it does not, and watched for so many seconds.
+
+    It outlives the task, and the next one finds it going on. Where it has ended the task fails, so that its retry
+    starts it again; where someone takes the task away, it is asked to end.
+    """
 
     template_fields: Sequence[str] = (*HeadwaterOperator.template_fields, "seconds")
 
-    def __init__(self, *, seconds: float = 600.0, **kwargs: Any) -> None:
+    def __init__(self, *, seconds: float = 300.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.seconds = seconds
-        # Made when the task runs: Airflow copies operators, and an event cannot be copied.
-        self._over: threading.Event | None = None
-        self._is_killed = False
 
-    def on_kill(self) -> None:
-        """Airflow takes the task away: what it runs is asked to end."""
-        self._is_killed = True
-        if self._over is not None:
-            self._over.set()
+    def run(self, context: Context, hook: HeadwaterHook) -> None:
+        """Start it where it does not go on, and wait elsewhere."""
+        what, word = self.what(), self.word(hook)
+        beside.start(self.command(hook), what, word, hook.environment())
+        self.log.info("%s goes on beside Airflow; it logs to %s.", what, word / "log")
+        seconds = float(self.seconds)
+        trigger = GoesOnTrigger(beside=str(word), until=time.time() + seconds)
+        self.defer(trigger=trigger, method_name="execute_complete", timeout=timedelta(seconds=seconds) + _SPARE)
 
-    @contextmanager
-    def for_a_while(self, what: str) -> Iterator[threading.Event]:
-        """An event that is set when the time is over. JobError where the task was taken away, so that it is retried."""
-        self._over = over = threading.Event()
-        clock = threading.Timer(float(self.seconds), over.set)
-        clock.daemon = True
-        clock.start()
-        try:
-            yield over
-        finally:
-            clock.cancel()
-        if self._is_killed:
-            raise JobError(f"{what} was asked to end with its task. Where it was it is taken up again.")
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
+        """It goes on; or it has ended, and is to be started again."""
+        with failing_plainly():
+            beside.Outcome(error=event.get("error"), kind=event.get("kind", "JobError")).check()
+            return self.tell(HeadwaterHook(self.headwater_conn_id))
+
+    @abstractmethod
+    def what(self) -> str:
+        """How it is called in a sentence."""
+
+    @abstractmethod
+    def word(self, hook: HeadwaterHook) -> Path:
+        """The folder that it leaves word in."""
+
+    @abstractmethod
+    def command(self, hook: HeadwaterHook) -> list[str]:
+        """How it is started."""
+
+    def tell(self, hook: HeadwaterHook) -> Any:
+        """What the task returns while it goes on."""
 
 
-class HeadwaterStreamOperator(_ForAWhile):
+class HeadwaterStreamOperator(_GoesOn):
     """Keeps a stream query running with its live provenance: `headwater streams run QUERY --run RUN --follow`.
 
-    A task runs it for at most `seconds`; the next one with the same `run_id` goes on from its checkpoint, so a retry is
-    harmless, and two tasks at once are refused. Results are published in segments of `period_ms` of event time. Where
-    `query` is empty an example of `headwater streams examples` is run, on events that are generated into the lake.
-    What is told of the run is returned.
+    Started again with the same `run_id` it goes on from its checkpoint. Results are published in segments of
+    `period_ms` of event time. Where `query` is empty an example of `headwater streams examples` is run, on events that
+    are generated into the lake. What is told of the run is returned.
     """
 
-    template_fields: Sequence[str] = (*_ForAWhile.template_fields, "query", "run_id", "example")
+    template_fields: Sequence[str] = (*_GoesOn.template_fields, "query", "run_id", "example")
 
     def __init__(
         self,
@@ -80,20 +94,28 @@ class HeadwaterStreamOperator(_ForAWhile):
         self.live = live
         self.period_ms = period_ms
 
-    def run(self, context: Context, hook: HeadwaterHook) -> dict[str, Any]:
-        """Run it until its time is over."""
+    def what(self) -> str:
+        """The job of a run."""
+        return f"The stream job {self.run_id}"
+
+    def word(self, hook: HeadwaterHook) -> Path:
+        """Where `headwater streams stop` finds it."""
+        return beside_of(hook.settings.home, self.run_id)
+
+    def command(self, hook: HeadwaterHook) -> list[str]:
+        """The query, or the example."""
         query = Path(self.query) if self.query else self._write_example(hook)
         if not query.is_file():
             raise InputError(f"There is no query at {query}: give the path of its description on the workers.")
         command = [sys.executable, "-m", "spark_apps.streams", f"--query={query}", f"--run={self.run_id}", "--follow"]
-        command += [f"--period={self.period_ms}"] + [f"--live={self.live}"] * (self.live is not None)
-        what = f"The stream job {self.run_id}"
-        with self.for_a_while(what) as over:
-            began = time.monotonic()
-            hook.follow_application(command, what, over)
-            if not over.is_set():
-                raise JobError(f"{what} ended by itself after {time.monotonic() - began:.0f} s; its log says why.")
-        return self._tell(hook)
+        return [*command, f"--period={self.period_ms}", *([f"--live={self.live}"] if self.live else [])]
+
+    def tell(self, hook: HeadwaterHook) -> dict[str, Any]:
+        """How far the run has come."""
+        from provenance_store.streams.service import jobs
+
+        found = [job for job in jobs(hook.settings.home, hook.settings.lake) if job.run == self.run_id]
+        return msgspec.to_builtins(found[0]) if found else {"run": self.run_id}
 
     def _write_example(self, hook: HeadwaterHook) -> Path:
         from provenance_store.streams.examples import find_example
@@ -107,22 +129,18 @@ class HeadwaterStreamOperator(_ForAWhile):
         write_whole(path, chosen.query.to_json())
         return path
 
-    def _tell(self, hook: HeadwaterHook) -> dict[str, Any]:
-        from provenance_store.streams.service import jobs
 
-        found = [job for job in jobs(hook.settings.home, hook.settings.lake) if job.run == self.run_id]
-        return msgspec.to_builtins(found[0]) if found else {"run": self.run_id}
+class FollowLiveOperator(_GoesOn):
+    """Keeps what running stream queries tell coming into the lake graph: `headwater streams follow-live`."""
 
+    def what(self) -> str:
+        """Of all queries."""
+        return "What follows live provenance"
 
-class FollowLiveOperator(_ForAWhile):
-    """Takes what running stream queries tell into the lake graph, for at most `seconds`; several share the work."""
+    def word(self, hook: HeadwaterHook) -> Path:
+        """One for the whole lake."""
+        return hook.settings.home.absolute() / "following"
 
-    def run(self, context: Context, hook: HeadwaterHook) -> dict[str, Any]:
-        """Follow every topic of live provenance until the time is over; what was taken in."""
-        from provenance_store.graph.following import follow_live
-
-        with self.for_a_while("What follows live provenance") as over, hook.get_conn() as graph:
-            done = follow_live(hook.settings, graph, stopped=over.is_set)
-        self.log.info("Took in %s.", done)
-        told: dict[str, Any] = msgspec.to_builtins(done)
-        return told
+    def command(self, hook: HeadwaterHook) -> list[str]:
+        """Every topic of live provenance."""
+        return [sys.executable, "-c", "from provenance_store.cli.main import main; main()", "streams", "follow-live"]

@@ -1,66 +1,84 @@
-"""Stream jobs as tasks: for a while, taken up again, ended cleanly with their task."""
+"""Stream jobs as tasks: started beside, watched, started again where they ended, ended with a task that is gone."""
 
-import copy
+import asyncio
+import json
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+from typer.testing import CliRunner
 
 from headwater_airflow.hooks.headwater import HeadwaterHook
+from headwater_airflow.operators import streams as streams_module
 from headwater_airflow.operators.health import CheckStreamsOperator
 from headwater_airflow.operators.streams import FollowLiveOperator, HeadwaterStreamOperator
+from headwater_airflow.triggers.goes_on import GoesOnTrigger
+from provenance_store.cli.main import app
 from provenance_store.errors import InputError, JobError
-from provenance_store.graph import following
-from provenance_store.services.application import listen
-from provenance_store.streams.folders import Begun, Workshop
+from provenance_store.streams.folders import Begun, Workshop, beside_of
 from provenance_store.streams.query import StreamQuery
 
 GOES_ON = """
 import time
 from provenance_store.services.application import Stop, tell_progress
 stop = Stop()
-tell_progress("goes on")
+tell_progress("begun")
 while not stop():
     time.sleep(0.01)
 tell_progress("ended cleanly")
 """
 
 
-class Followed:
-    """What was run; it goes on until it is over, or ends by itself."""
-
-    def __init__(self, *, by_itself: bool = False) -> None:
-        self.command: list[str] = []
-        self.by_itself = by_itself
-        self.began = threading.Event()
-
-    def __call__(self, command: list[str], _: str, over: threading.Event) -> None:
-        self.command = command
-        self.began.set()
-        assert self.by_itself or over.wait(30)
-
-
 def operator(**other: Any) -> HeadwaterStreamOperator:
-    return HeadwaterStreamOperator(task_id="job", run_id="alerts-1", **{"seconds": 0.05, **other})
+    return HeadwaterStreamOperator(task_id="job", run_id="alerts-1", **other)
+
+
+def begun(operator: Any, hook: HeadwaterHook) -> GoesOnTrigger:
+    """What the task waits for."""
+    with pytest.raises(TaskDeferred) as deferred:
+        operator.run({}, hook)
+    assert deferred.value.method_name == "execute_complete"
+    trigger = deferred.value.trigger
+    assert isinstance(trigger, GoesOnTrigger)
+    return trigger
+
+
+def wait_until_said(word: Path, sentence: bytes) -> None:
+    deadline = time.monotonic() + 60
+    while not (word / "log").exists() or sentence not in (word / "log").read_bytes():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def going(hook: HeadwaterHook, monkeypatch: pytest.MonkeyPatch) -> GoesOnTrigger:
+    """A job that goes on, with a program of ours in the place of Spark's."""
+    monkeypatch.setattr(HeadwaterStreamOperator, "command", lambda *_: [sys.executable, "-c", GOES_ON])
+    trigger = begun(operator(), hook)
+    wait_until_said(beside_of(hook.settings.home, "alerts-1"), b"begun")
+    return trigger
 
 
 def test_without_a_query_an_example_runs_with_its_live_provenance(
-    hook: HeadwaterHook, context: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    hook: HeadwaterHook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = Followed()
-    monkeypatch.setattr(hook, "follow_application", ran)
-    assert operator().run(context, hook) == {"run": "alerts-1"}
-    query = Path(next(one for one in ran.command if one.startswith("--query=")).removeprefix("--query="))
+    started: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(streams_module.beside, "start", lambda *given: started.append(given))
+    trigger = begun(operator(seconds="60"), hook)
+    command, what, word, environment = started[0]
+    query = Path(next(one for one in command if one.startswith("--query=")).removeprefix("--query="))
     assert StreamQuery.read(query).name == "item-monitor"
-    assert ran.command[1:3] == ["-m", "spark_apps.streams"]
-    assert {"--run=alerts-1", "--follow", "--live=exact", "--period=60000"} < set(ran.command)
+    assert command[1:3] == ["-m", "spark_apps.streams"]
+    assert {"--run=alerts-1", "--follow", "--live=exact", "--period=60000"} < set(command)
+    assert (what, word) == ("The stream job alerts-1", beside_of(hook.settings.home, "alerts-1"))
+    assert environment == hook.environment()
     assert list((hook.settings.lake / "item-lines").rglob("*.jsonl"))
-    # Tried again, it goes on with the same query, and tells how the run is.
+    assert 50 < trigger.until - time.time() <= 60
     Workshop(hook.settings.home, "alerts-1", StreamQuery.read(query)).open(Begun())
-    told = operator().run(context, hook)
+    told = operator().tell(hook)
     assert (told["run"], told["query"], told["state"]) == ("alerts-1", "item-monitor", "running")
 
 
@@ -69,65 +87,73 @@ def test_a_query_that_is_not_there_is_for_a_person_to_mend(hook: HeadwaterHook, 
         operator(query="/nowhere/query.json").run(context, hook)
 
 
-def test_a_job_that_ends_by_itself_is_tried_again(
-    hook: HeadwaterHook, context: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+def test_a_trigger_is_made_again_as_it_was(tmp_path: Path) -> None:
+    path, kwargs = GoesOnTrigger(beside=str(tmp_path), until=1.5).serialize()
+    assert path == "headwater_airflow.triggers.goes_on.GoesOnTrigger"
+    assert GoesOnTrigger(**json.loads(json.dumps(kwargs))).serialize() == (path, kwargs)
+
+
+def test_a_job_that_goes_on_is_left_alone_and_its_task_ends_well(going: GoesOnTrigger, hook: HeadwaterHook) -> None:
+    assert going.look() is None
+    again = begun(operator(seconds=0), hook)
+
+    async def first() -> Any:
+        return await anext(aiter(again.run()))
+
+    event = asyncio.run(first()).payload
+    assert event == {"goes_on": again.beside}
+    assert Path(again.beside, "log").read_bytes().count(b"begun") == 1
+    assert operator().execute_complete({}, event)["run"] == "alerts-1"
+    asyncio.run(going.on_kill())  # someone took the task away
+    wait_until_said(Path(going.beside), b"ended cleanly")
+
+
+def test_one_that_has_ended_fails_its_task_whose_retry_starts_it_again(
+    going: GoesOnTrigger, hook: HeadwaterHook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hook, "follow_application", Followed(by_itself=True))
+    monkeypatch.setattr("provenance_store.cli.streams.load_settings", lambda: hook.settings)
+    done = CliRunner().invoke(app, ["streams", "stop", "alerts-1"])
+    assert done.exit_code == 0, done.output
+    event = going.look()
+    assert event is not None
+    with pytest.raises(JobError, match="asked to stop"):
+        operator().execute_complete({}, event)
+    again = begun(operator(), hook)
+    deadline = time.monotonic() + 60
+    while Path(again.beside, "log").read_bytes().count(b"begun") < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert again.look() is None
+    asyncio.run(again.on_kill())
+
+
+def test_what_ended_without_an_error_should_not_have(tmp_path: Path) -> None:
+    word = tmp_path / "it"
+    word.mkdir()
+    (word / "outcome.json").write_text("{}")
+    event = GoesOnTrigger(beside=str(word), until=0).look()
     with pytest.raises(JobError, match="ended by itself"):
-        operator(seconds=60).run(context, hook)
+        operator().execute_complete({}, event or {})
+    (word / "outcome.json").write_text('{"error": "No such topic.", "kind": "InputError"}')
+    with pytest.raises(AirflowFailException, match="No such topic"):
+        operator().execute_complete({}, GoesOnTrigger(beside=str(word), until=0).look() or {})
 
 
-def test_killed_with_its_task_it_ends_and_is_tried_again(
-    hook: HeadwaterHook, context: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran = Followed()
-    monkeypatch.setattr(hook, "follow_application", ran)
-    one = operator(seconds=60)
-    copy.deepcopy(one)  # as Airflow does
-    killing = threading.Thread(target=lambda: ran.began.wait(30) and one.on_kill())
-    killing.start()
-    with pytest.raises(JobError, match="was asked to end with its task"):
-        one.run(context, hook)
-    killing.join()
+def test_only_a_job_that_goes_on_can_be_stopped(hook: HeadwaterHook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("provenance_store.cli.streams.load_settings", lambda: hook.settings)
+    done = CliRunner().invoke(app, ["streams", "stop", "alerts-1"])
+    assert isinstance(done.exception, InputError)
+    assert "No job of run 'alerts-1' goes on" in str(done.exception)
 
 
-def test_an_application_is_asked_to_end_and_has_time_for_it(hook: HeadwaterHook) -> None:
-    said: list[str] = []
-    over = threading.Event()
-
-    def say(sentence: str) -> None:
-        said.append(sentence)
-        over.set()
-
-    assert list(listen([sys.executable, "-c", GOES_ON], "It", say, hook.environment(), over=over)) == []
-    assert said == ["goes on", "ended cleanly"]
-
-
-def test_one_that_had_not_begun_to_listen_is_ended_without_a_failure() -> None:
-    over = threading.Event()
-    threading.Timer(0.2, over.set).start()
-    began = time.monotonic()
-    assert list(listen([sys.executable, "-c", "import time; time.sleep(60)"], "It", print, over=over)) == []
-    assert time.monotonic() - began < 30
-
-
-def test_what_is_told_live_is_followed_for_a_while(
-    hook: HeadwaterHook, context: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Graph:
-        def __enter__(self) -> "Graph":
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-    def follow(settings: Any, graph: Any, *, stopped: Any) -> following.Progress:
-        while not stopped():
-            time.sleep(0.01)
-        return following.Progress(messages=3)
-
-    monkeypatch.setattr(hook, "get_conn", Graph)
-    monkeypatch.setattr(following, "follow_live", follow)
-    assert FollowLiveOperator(task_id="follow", seconds="0.05").run(context, hook)["messages"] == 3
+def test_what_is_told_live_is_followed_beside(hook: HeadwaterHook, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(streams_module.beside, "start", lambda *given: started.append(given))
+    begun(FollowLiveOperator(task_id="follow"), hook)
+    command, _, word, _ = started[0]
+    assert command[-2:] == ["streams", "follow-live"]
+    assert word == hook.settings.home / "following"
+    assert FollowLiveOperator(task_id="follow").execute_complete({}, {"goes_on": str(word)}) is None
 
 
 def test_health_names_what_stands_still(

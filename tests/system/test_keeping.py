@@ -1,0 +1,90 @@
+"""A stream job that Airflow keeps running: killed it goes on, its provenance is followed, its end is true."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from provenance_store.graph.queries import LakeGraph
+from provenance_store.streams.examples import find_example
+from tests.airflow_client import wait
+from tests.stream_oracles.item_monitor import watched
+from tests.system.conftest import World
+
+DAG, RUN = "stream_jobs", "item-monitor"
+EVENTS = 2_000
+
+
+@pytest.fixture
+def kept(world: World) -> Iterator[None]:
+    """The DAG at work, watching for less than usual."""
+    variable = {"key": "headwater_stream_seconds", "value": "20"}
+    assert world.engineer.ask("POST", "/variables", variable).is_success
+    assert world.engineer.ask("PATCH", f"/dags/{DAG}", {"is_paused": False}).is_success
+    yield
+    assert world.engineer.ask("PATCH", f"/dags/{DAG}", {"is_paused": True}).is_success
+    # What goes on beside Airflow goes on when it is paused.
+    for process in processes("streams", "follow-live"):
+        process.kill()
+
+
+def processes(*words: str) -> list[psutil.Process]:
+    """Those of this user whose command has all these words."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if set(words) <= set(process.info["cmdline"] or ()):
+            found.append(process)
+    return found
+
+
+def job() -> list[psutil.Process]:
+    """The job, all that it started, and what keeps it."""
+    found = processes("-m", "spark_apps.streams", f"--run={RUN}")
+    return [*found, *(child for one in found for child in one.children(recursive=True))]
+
+
+def edges_told(world: World) -> int:
+    """How many edges of the running query are in the lake graph."""
+    with LakeGraph(world.settings) as graph:
+        query = "MATCH ()-[edge:WAS_DERIVED_FROM {run: $run}]->() RETURN count(edge) AS edges"
+        return int(next(iter(graph.cypher(query, {"run": RUN}).rows))[0])
+
+
+def results(world: World, dataset: str) -> Counter[str]:
+    files = (world.settings.lake / dataset).rglob("part-*.jsonl")
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    return Counter(json.dumps(line["content"], sort_keys=True) for line in lines)
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_stream_job_is_kept_running_with_its_provenance(world: World) -> None:
+    wait(lambda: bool(world.engineer.runs(DAG)), "the first run of stream_jobs")
+    first = world.engineer.runs(DAG)[0]["dag_run_id"]
+    wait(lambda: edges_told(world) > 0, "live provenance in the lake graph", 480)
+    before = {process.pid for process in job()}
+    assert before
+    for process in job():
+        process.kill()
+    wait(lambda: bool(job()) and not before & {process.pid for process in job()}, "the job to go on", 480)
+    wait(lambda: len(world.engineer.runs(DAG)) > 1, "the next run of stream_jobs", 480)
+    tasks = world.engineer.succeed(DAG, first)
+    assert tasks["job"]["try_number"] == 2
+    assert tasks["health"]["state"] == "success"
+    assert world.engineer.xcom(DAG, first, "job")["state"] == "running"
+
+    assert world.engineer.ask("PATCH", f"/dags/{DAG}", {"is_paused": True}).is_success
+    wait(lambda: bool(job()), "the job")
+    ended = world.headwater("streams", "stop", RUN)
+    assert ended.returncode == 0, ended.stderr
+    assert not job()
+    query = world.settings.home / "stream_queries" / f"{RUN}.json"
+    done = world.headwater("streams", "run", str(query), "--run", RUN)
+    assert done.returncode == 0, done.stderr
+    example = find_example(RUN)
+    expected = watched(list(example.events(EVENTS, 1)))
+    for sink in example.query.sinks:
+        contents = Counter(json.dumps(content, sort_keys=True) for content, _ in expected[sink.stream])
+        assert contents
+        assert results(world, sink.dataset) == contents
