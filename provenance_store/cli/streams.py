@@ -123,9 +123,8 @@ def stop(run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run that A
     import time
 
     from provenance_store.services import beside
-    from provenance_store.streams.folders import beside_of
 
-    word = beside_of(load_settings().home, run_id)
+    word = beside.stream_folder(load_settings().home, run_id)
     if not word.is_dir() or beside.outcome_of(word) is not None:
         raise InputError(f"No job of run {run_id!r} goes on beside Airflow: `headwater streams jobs` lists all runs.")
     beside.ask_to_stop(word)

@@ -20,6 +20,7 @@ import msgspec
 from provenance_store import errors
 from provenance_store.errors import HeadwaterError, JobError
 from provenance_store.model.files import in_turn, write_whole
+from provenance_store.model.ids import check_run
 from provenance_store.services.application import listen
 
 _OUTCOME, _BEAT, _STOP, _LOG, _LOCK = "outcome.json", "beat", "stop", "log", "lock"
@@ -62,6 +63,11 @@ def start(command: Sequence[str], what: str, folder: Path, environment: Mapping[
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+def stream_folder(home: Path, run: str) -> Path:
+    """Where the job of a stream query's run leaves word."""
+    return home.absolute() / "runs" / check_run(run) / "stream"
 
 
 def outcome_of(folder: Path) -> Outcome | None:

@@ -77,11 +77,6 @@ def run_folder(lake: Path, run: str) -> Path:
     return lake.absolute() / STREAMS / check_run(run)
 
 
-def beside_of(home: Path, run: str) -> Path:
-    """Where a run that goes on beside whoever started it leaves word."""
-    return home.absolute() / "runs" / check_run(run) / "stream"
-
-
 def read_facts(lake: Path, run: str) -> RunFacts | None:
     """What is told of a run; None where nothing is."""
     try:

@@ -4,6 +4,7 @@ Of each step of a bucket there are files of their own, and the same step done ag
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -78,8 +79,7 @@ class Landing:
 
     def source_id(self, source: str, leaf: Leaf) -> str:
         """The id of the record of a source's event."""
-        version, _, file = leaf.file.partition("/")
-        return f"{file_prefix(self._read[source], version, file)}{leaf.position}"
+        return f"{_prefix(self._read[source], leaf.file)}{leaf.position}"
 
     def _land(self, stream: str, version: str, part: str, told: list[tuple[Move, _Row]]) -> list[Landed]:
         workshop, rows = self._workshop, [row for _, row in told]
@@ -110,6 +110,13 @@ class Landing:
                 stream, part, [(n, one.stream, one.sequence) for _, n, one in edges], [lane for lane, *_ in edges]
             )
         return landed
+
+
+@lru_cache(maxsize=4096)
+def _prefix(dataset: str, path: str) -> str:
+    """How the ids of records in a file begin, by its path in the dataset: most sources of a result share one."""
+    version, _, file = path.partition("/")
+    return file_prefix(dataset, version, file)
 
 
 def record_of(event: Event) -> bytes:

@@ -55,7 +55,7 @@ class PeakMemory(_Peak):
     """How much memory all children hold together."""
 
     def __init__(self) -> None:
-        super().__init__(lambda: sum(map(_resident, _descendants())), 0.1)
+        super().__init__(lambda: sum(map(_resident, _descendants())), 0.25)
 
 
 class PeakDisk(_Peak):

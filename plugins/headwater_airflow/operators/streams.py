@@ -17,7 +17,6 @@ from headwater_airflow.triggers.goes_on import GoesOnTrigger
 from provenance_store.errors import InputError
 from provenance_store.model.files import write_whole
 from provenance_store.services import beside
-from provenance_store.streams.folders import beside_of
 
 _EXAMPLE_EVENTS = 2_000
 _SPARE = timedelta(minutes=10)
@@ -100,7 +99,7 @@ class HeadwaterStreamOperator(_GoesOn):
 
     def word(self, hook: HeadwaterHook) -> Path:
         """Where `headwater streams stop` finds it."""
-        return beside_of(hook.settings.home, self.run_id)
+        return beside.stream_folder(hook.settings.home, self.run_id)
 
     def command(self, hook: HeadwaterHook) -> list[str]:
         """The query, or the example."""

@@ -18,17 +18,18 @@ from headwater_airflow.operators.streams import FollowLiveOperator, HeadwaterStr
 from headwater_airflow.triggers.goes_on import GoesOnTrigger
 from provenance_store.cli.main import app
 from provenance_store.errors import InputError, JobError
-from provenance_store.streams.folders import Begun, Workshop, beside_of
+from provenance_store.services.beside import stream_folder
+from provenance_store.streams.folders import Begun, Workshop
 from provenance_store.streams.query import StreamQuery
 
 GOES_ON = """
-import time
+import sys, time
 from provenance_store.services.application import Stop, tell_progress
 stop = Stop()
 tell_progress("begun")
 while not stop():
     time.sleep(0.01)
-tell_progress("ended cleanly")
+sys.stderr.write("ended cleanly")
 """
 
 
@@ -58,7 +59,7 @@ def going(hook: HeadwaterHook, monkeypatch: pytest.MonkeyPatch) -> GoesOnTrigger
     """A job that goes on, with a program of ours in the place of Spark's."""
     monkeypatch.setattr(HeadwaterStreamOperator, "command", lambda *_: [sys.executable, "-c", GOES_ON])
     trigger = begun(operator(), hook)
-    wait_until_said(beside_of(hook.settings.home, "alerts-1"), b"begun")
+    wait_until_said(stream_folder(hook.settings.home, "alerts-1"), b"begun")
     return trigger
 
 
@@ -73,7 +74,7 @@ def test_without_a_query_an_example_runs_with_its_live_provenance(
     assert StreamQuery.read(query).name == "item-monitor"
     assert command[1:3] == ["-m", "spark_apps.streams"]
     assert {"--run=alerts-1", "--follow", "--live=exact", "--period=60000"} < set(command)
-    assert (what, word) == ("The stream job alerts-1", beside_of(hook.settings.home, "alerts-1"))
+    assert (what, word) == ("The stream job alerts-1", stream_folder(hook.settings.home, "alerts-1"))
     assert environment == hook.environment()
     assert list((hook.settings.lake / "item-lines").rglob("*.jsonl"))
     assert 50 < trigger.until - time.time() <= 60
