@@ -17,6 +17,7 @@ from typing import TypeAlias
 import msgspec
 
 from provenance_store.bench.live_ways import WAYS, Backward, PackedBackward
+from provenance_store.bench.paper_figures import new_plot, save_plot
 from provenance_store.bench.spread import spread
 from provenance_store.services.application import listen
 from provenance_store.services.service import Say
@@ -131,6 +132,21 @@ def measure_spark(queries: Sequence[str], events: int, repeat: int, say: Say) ->
     for told in listen([*command, *(f"--query={name}" for name in queries)], "The benchmark", say):
         if "row" in told:
             yield msgspec.convert(told["row"], Cost)
+
+
+def draw_costs(rows: Sequence[Cost], folder: Path) -> None:
+    """How much of each query's throughput is left with provenance."""
+    figure, axes = new_plot("", "events/s, percent of those without provenance")
+    told = [way for way in WAYS if way != "none"]
+    width = 0.8 / len(told)
+    for at, way in enumerate(told):
+        places = [place + (at - (len(told) - 1) / 2) * width for place in range(len(rows))]
+        axes.bar(places, [100 - row.loss(way) for row in rows], width, label=way)
+    names = [row.query.replace("-", "\n") + ("\non Spark" if row.where == "Spark" else "") for row in rows]
+    axes.set_xticks(range(len(rows)), names, fontsize="x-small")
+    axes.axhline(100, color="grey", linestyle=":")
+    axes.set_ylim(0, 125)
+    save_plot(figure, folder / "live-costs.png")
 
 
 def measure_spaces(queries: Sequence[str], events: int, say: Say) -> Iterator[Space]:

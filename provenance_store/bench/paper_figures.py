@@ -12,6 +12,8 @@ from provenance_store.errors import InputError
 
 _INCHES = (6.4, 4.0)
 _DPI = 110
+# A legend of more lines would lie over them.
+_MOST_WITHIN = 7
 
 
 def prepare(folder: Path) -> None:
@@ -85,6 +87,9 @@ def new_plot(across: str, up: str) -> tuple[Any, Any]:
 
 def save_plot(figure: Any, path: Path) -> None:
     """Write it, with what its lines mean."""
-    figure.axes[0].legend(fontsize="small")
+    axes = figure.axes[0]
+    many = len(axes.get_legend_handles_labels()[1]) > _MOST_WITHIN
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if many else {}
+    axes.legend(fontsize="small", **beside)
     # Without the name of what drew it the same figures make the same file.
     figure.savefig(path, metadata={"Software": None})

@@ -243,6 +243,7 @@ def live(
         costs = list(live_queries.measure_costs(live_queries.QUERIES, events, repeat, say))
         if spark:
             costs += live_queries.measure_spark(live_queries.ON_SPARK, events, repeat, say)
+        live_queries.draw_costs(costs, figures)
         spaces = list(live_queries.measure_spaces(live_queries.QUERIES, 5 * events, say))
         measured = measure_live_synthetic(
             edges=edges, seconds=seconds, repeat=repeat, spark=spark, figures=figures, say=say

@@ -118,20 +118,27 @@ def run(
 
 
 @streams.command()
-def stop(run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run that Airflow keeps going on.")]) -> None:
-    """End a stream job that goes on beside Airflow; its run can be taken up again, or finished."""
+def stop(
+    run_id: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="A run; without one, what takes live provenance in is ended.")
+    ] = None,
+) -> None:
+    """End what Airflow keeps going on beside it: the job of a run, which can be taken up again or finished."""
     import time
 
     from provenance_store.services import beside
 
-    word = beside.stream_folder(load_settings().home, run_id)
+    home = load_settings().home
+    word = beside.stream_folder(home, run_id) if run_id else beside.following_folder(home)
+    what = f"The job of run {run_id!r}" if run_id else "What follows live provenance"
     if not word.is_dir() or beside.outcome_of(word) is not None:
-        raise InputError(f"No job of run {run_id!r} goes on beside Airflow: `headwater streams jobs` lists all runs.")
+        raise InputError(f"{what} does not go on beside Airflow: `headwater streams jobs` lists all runs.")
     beside.ask_to_stop(word)
-    with show_progress(f"{run_id}: ending"):
+    with show_progress(f"{what} is ending"):
         while beside.outcome_of(word) is None:
             time.sleep(0.2)
-    typer.echo(f"{run_id} has ended where it was: `headwater streams run QUERY --run {run_id}` finishes its run.")
+    finish = f": `headwater streams run QUERY --run {run_id}` finishes its run" if run_id else ""
+    typer.echo(f"{what} has ended where it was{finish}.")
 
 
 @streams.command()

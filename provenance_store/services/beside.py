@@ -70,6 +70,11 @@ def stream_folder(home: Path, run: str) -> Path:
     return home.absolute() / "runs" / check_run(run) / "stream"
 
 
+def following_folder(home: Path) -> Path:
+    """Where what takes live provenance into the lake graph leaves word."""
+    return home.absolute() / "following"
+
+
 def outcome_of(folder: Path) -> Outcome | None:
     """How it ended; None while it goes on. One that went without a word has failed."""
     try:

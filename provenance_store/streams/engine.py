@@ -352,6 +352,10 @@ class _Step:
         return self._make([[event.content for event in window] for window in windows])
 
     def _runs(self, windows: list[list[Event]], made: Made) -> list[Run]:
+        if len(made.places) == 1:  # by far the most
+            ((at, place),) = made.places
+            key = windows[at][place].key
+            return [(self._roots[key.stream], key.sequence, key.sequence)]
         keys = (windows[at][place].key for at, place in made.places)
         return runs_of([(self._roots[key.stream], key.sequence) for key in keys])
 

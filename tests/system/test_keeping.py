@@ -3,11 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 
 import psutil
 import pytest
 
 from provenance_store.graph.queries import LakeGraph
+from provenance_store.services.beside import ask_to_stop, following_folder, outcome_of, stream_folder
 from provenance_store.streams.examples import find_example
 from tests.airflow_client import wait
 from tests.stream_oracles.item_monitor import watched
@@ -26,23 +28,21 @@ def kept(world: World) -> Iterator[None]:
     yield
     assert world.engineer.ask("PATCH", f"/dags/{DAG}", {"is_paused": True}).is_success
     # What goes on beside Airflow goes on when it is paused.
-    for process in processes("streams", "follow-live"):
-        process.kill()
+    home = world.settings.home
+    for word in (stream_folder(home, RUN), following_folder(home)):
+        ask_to_stop(word)
+        wait(lambda word=word: outcome_of(word) is not None, f"the end of {word}")
 
 
-def processes(*words: str) -> list[psutil.Process]:
-    """Those of this user whose command has all these words."""
+def job(world: World) -> list[psutil.Process]:
+    """The job in this lake, all that it started, and what keeps it."""
+    query = f"--query={world.settings.home / 'stream_queries' / f'{RUN}.json'}"
     found = []
     for process in psutil.process_iter(["cmdline"]):
-        if set(words) <= set(process.info["cmdline"] or ()):
-            found.append(process)
+        if query in (process.info["cmdline"] or ()):
+            with suppress(psutil.NoSuchProcess):  # it has just ended
+                found += [process, *process.children(recursive=True)]
     return found
-
-
-def job() -> list[psutil.Process]:
-    """The job, all that it started, and what keeps it."""
-    found = processes("-m", "spark_apps.streams", f"--run={RUN}")
-    return [*found, *(child for one in found for child in one.children(recursive=True))]
 
 
 def edges_told(world: World) -> int:
@@ -63,11 +63,13 @@ def test_a_stream_job_is_kept_running_with_its_provenance(world: World) -> None:
     wait(lambda: bool(world.engineer.runs(DAG)), "the first run of stream_jobs")
     first = world.engineer.runs(DAG)[0]["dag_run_id"]
     wait(lambda: edges_told(world) > 0, "live provenance in the lake graph", 480)
-    before = {process.pid for process in job()}
-    assert before
-    for process in job():
-        process.kill()
-    wait(lambda: bool(job()) and not before & {process.pid for process in job()}, "the job to go on", 480)
+    killed = job(world)
+    assert killed
+    for process in killed:
+        with suppress(psutil.NoSuchProcess):  # it has ended with another
+            process.kill()
+    before = {process.pid for process in killed}
+    wait(lambda: bool({one.pid for one in job(world)} - before), "the job to go on", 480)
     wait(lambda: len(world.engineer.runs(DAG)) > 1, "the next run of stream_jobs", 480)
     tasks = world.engineer.succeed(DAG, first)
     assert tasks["job"]["try_number"] == 2
@@ -75,10 +77,9 @@ def test_a_stream_job_is_kept_running_with_its_provenance(world: World) -> None:
     assert world.engineer.xcom(DAG, first, "job")["state"] == "running"
 
     assert world.engineer.ask("PATCH", f"/dags/{DAG}", {"is_paused": True}).is_success
-    wait(lambda: bool(job()), "the job")
     ended = world.headwater("streams", "stop", RUN)
     assert ended.returncode == 0, ended.stderr
-    assert not job()
+    assert not job(world)
     query = world.settings.home / "stream_queries" / f"{RUN}.json"
     done = world.headwater("streams", "run", str(query), "--run", RUN)
     assert done.returncode == 0, done.stderr

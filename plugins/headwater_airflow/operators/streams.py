@@ -138,7 +138,7 @@ class FollowLiveOperator(_GoesOn):
 
     def word(self, hook: HeadwaterHook) -> Path:
         """One for the whole lake."""
-        return hook.settings.home.absolute() / "following"
+        return beside.following_folder(hook.settings.home)
 
     def command(self, hook: HeadwaterHook) -> list[str]:
         """Every topic of live provenance."""

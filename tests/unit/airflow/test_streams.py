@@ -144,7 +144,9 @@ def test_only_a_job_that_goes_on_can_be_stopped(hook: HeadwaterHook, monkeypatch
     monkeypatch.setattr("provenance_store.cli.streams.load_settings", lambda: hook.settings)
     done = CliRunner().invoke(app, ["streams", "stop", "alerts-1"])
     assert isinstance(done.exception, InputError)
-    assert "No job of run 'alerts-1' goes on" in str(done.exception)
+    assert "The job of run 'alerts-1' does not go on" in str(done.exception)
+    done = CliRunner().invoke(app, ["streams", "stop"])
+    assert "What follows live provenance does not go on" in str(done.exception)
 
 
 def test_what_is_told_live_is_followed_beside(hook: HeadwaterHook, monkeypatch: pytest.MonkeyPatch) -> None:
