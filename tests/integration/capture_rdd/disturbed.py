@@ -35,7 +35,7 @@ CONF = {
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",
     "spark.speculation.quantile": "0.3",
-    "spark.speculation.minTaskRuntime": "1s",
+    "spark.speculation.minTaskRuntime": "8s",  # a task that is only slow, on a busy machine, is left alone
     "spark.rdd.cache.visibilityTracking.enabled": "true",
     "spark.task.maxFailures": "8",
 }
