@@ -1,11 +1,12 @@
 """Applications that go on beside whoever started them and leave word in a folder, for callers that do not wait.
 
 `start` returns at once. A keeper process listens to the application, and whoever sees the folder, on this machine or
-another, can tell how it is: `log` holds what it says, `beat` is touched while it goes on, `outcome.json` tells how it
-ended, and a file `stop` asks it to end.
+another, can tell how it is: `log` holds what it says, and `log.1` what it said before, `beat` is touched while it goes
+on, `outcome.json` tells how it ended, and a file `stop` asks it to end.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ _OUTCOME, _BEAT, _STOP, _LOG, _LOCK = "outcome.json", "beat", "stop", "log", "lo
 _SECONDS_BETWEEN_BEATS = 1.0
 # A machine may be busy; one that has been silent for so long has gone.
 _SILENT_SECONDS = 60.0
+# What goes on for months says much: so many bytes of it are kept, and as many before them.
+_MOST_LOGGED = 10 << 20
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -136,9 +139,17 @@ def _run(folder: Path, what: str, command: Sequence[str]) -> Outcome:
 def _beat(folder: Path, over: threading.Event) -> None:
     while not over.wait(_SECONDS_BETWEEN_BEATS):
         (folder / _BEAT).touch()
+        _keep_short(folder / _LOG)
         if (folder / _STOP).exists():
             os.kill(os.getpid(), signal.SIGTERM)
             return
+
+
+def _keep_short(log: Path) -> None:
+    """All who write to it append, so it can be emptied under their hands."""
+    if log.stat().st_size > _MOST_LOGGED:
+        shutil.copyfile(log, log.with_name(f"{_LOG}.1"))
+        os.truncate(log, 0)
 
 
 def _be_stopped(*_: object) -> None:

@@ -25,7 +25,7 @@ from spark_apps.reducer.local import place, reduce_partitions
 from spark_apps.reducer.progress import Lag, Place
 from spark_apps.session import kafka_source_options
 
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.05
 # A partition with messages that was not read for so long is named.
 _PATIENCE_SECONDS = 30.0
 

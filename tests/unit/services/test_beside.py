@@ -70,3 +70,14 @@ def test_one_that_goes_without_a_word_has_failed(tmp_path: Path, monkeypatch: py
     with pytest.raises(JobError, match="without a word"):
         ended(tmp_path).check()
     ask_to_stop(tmp_path / "nowhere")
+
+
+def test_a_log_is_kept_short_under_the_hands_of_who_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "_MOST_LOGGED", 10)
+    log = tmp_path / "log"
+    with log.open("ab", buffering=0) as writer:
+        for line in (b"a short\n", b"and a longer line\n", b"and one more\n", b"the last\n"):
+            writer.write(line)
+            beside._keep_short(log)
+    assert log.read_bytes() == b"the last\n"
+    assert (tmp_path / "log.1").read_bytes() == b"and one more\n"
