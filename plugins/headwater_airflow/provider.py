@@ -3,7 +3,7 @@
 from typing import Any
 
 _OPERATORS = ("dics", "gates", "graphs", "health", "ingest", "purge", "reduce", "streams")
-_TRIGGERS = ("goes_on", "reduced")
+_TRIGGERS = ("beside", "goes_on", "reduced")
 
 
 def get_provider_info() -> dict[str, Any]:

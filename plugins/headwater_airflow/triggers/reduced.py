@@ -1,46 +1,30 @@
 """Waits until a run is reduced, on the triggerer: no worker's slot is held meanwhile."""
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from airflow.triggers.base import BaseTrigger, TriggerEvent
-
 from headwater_airflow.runs import given_up
+from headwater_airflow.triggers.beside import BesideTrigger
 from provenance_store.errors import InputError
 from provenance_store.lake.layout import Version
 from provenance_store.model.account import Account
 from provenance_store.services.beside import ask_to_stop, outcome_of
 
 
-class RunReducedTrigger(BaseTrigger):
+class RunReducedTrigger(BesideTrigger):
     """Ends when the reducer beside a run has, and the run's own versions are there to compare with.
 
-    All is told by folders: the reducer's word in `beside`, the account in `folder`, the markers of `versions`.
+    All is told by folders: the reducer's word in `beside`, the account in `folder`, the markers of `versions`. It tells
+    that the run is reduced, that its reducer failed, or that an execution came after the one that is reduced.
     """
 
-    def __init__(self, *, folder: str, beside: str, versions: Sequence[str] = (), seconds: float = 1.0) -> None:
-        super().__init__()
+    fields = ("folder", "versions")
+
+    def __init__(self, *, folder: str, versions: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self.folder = folder
-        self.beside = beside
         self.versions = list(versions)
-        self.seconds = seconds
-
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """How the triggerer makes it again."""
-        kwargs = {name: getattr(self, name) for name in ("folder", "beside", "versions", "seconds")}
-        return f"{type(self).__module__}.{type(self).__qualname__}", kwargs
-
-    async def run(self) -> AsyncIterator[TriggerEvent]:
-        """One event: the run is reduced, or its reducer failed, or an execution came after the one that is reduced."""
-        while (event := await asyncio.to_thread(self.look)) is None:
-            await asyncio.sleep(self.seconds)
-        yield TriggerEvent(event)
-
-    async def on_kill(self) -> None:
-        """Someone took the task away: nobody waits for the reducer any more."""
-        await asyncio.to_thread(ask_to_stop, Path(self.beside))
 
     def look(self) -> dict[str, Any] | None:
         """What there is to tell now."""
